@@ -18,7 +18,7 @@
 namespace {
 
 struct EmbeddedBitcode {
-    const char* features; ///< what the target must have, comma-separated; x86-64-v4 is implied by any
+    const char* features; ///< what the target must have, comma-separated: x86-64-v3, or x86-64-v4 and more
     const char* data;
     std::uint64_t size;
 };
@@ -86,9 +86,11 @@ void make_inline(llvm::Function& function) {
 
 bool can_run(const TargetCpu& target, llvm::StringRef features) {
     if (features.empty()) return true;
-    if (target.architecture != TargetCpu::Architecture::x86_64 || !target.avx512) return false;
+    if (target.architecture != TargetCpu::Architecture::x86_64) return false;
     llvm::SmallVector<llvm::StringRef, 64> present;
     llvm::StringRef(target.features).split(present, ',');
+    if (features == "x86-64-v3") return !llvm::is_contained(present, "-avx2"); // older hosts
+    if (!target.avx512) return false;
     for (llvm::StringRef feature : llvm::split(features, ','))
         if (feature != "x86-64-v4" && !llvm::is_contained(present, ("+" + feature).str())) return false;
     return true;

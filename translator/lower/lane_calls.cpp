@@ -72,10 +72,11 @@ Value* call_lanes(WarpEmitter& e, std::string_view name, Values operands, llvm::
     for (Value* operand : operands) frozen.push_back(e.ir().CreateFreeze(operand));
     unsigned total = lane_count(frozen[0]);
     if (total == 0) return call(frozen, result, 1);
-    // Double lanes take two registers where float lanes take one: halve the widest chunk.
+    // Double lanes take two registers where float lanes take one: halve the widest chunk. With AVX2 16 lanes are two
+    // registers, for which the squarer of builtins/library/sfu_avx2.h does its work once.
     const TargetCpu& target = e.options().target;
     bool arm = target.architecture == TargetCpu::Architecture::aarch64;
-    unsigned widest = target.avx512 ? 16 : arm && sve_bits(target) == 0 ? 4 : 8;
+    unsigned widest = !arm ? 16 : sve_bits(target) == 0 ? 4 : 8;
     if (operands[0]->getType()->getScalarSizeInBits() == 64) widest = 8;
     unsigned lanes = std::clamp(total, 4u, widest);
     return in_chunks(e.ir(), frozen, lanes,

@@ -238,7 +238,7 @@ void check_halves() {
     }
 }
 
-#ifndef PTARMIGAN_SFU_AVX512
+#if !defined(PTARMIGAN_SFU_AVX2) && !defined(PTARMIGAN_SFU_AVX512)
 
 // --- directed rounding -----------------------------------------------------------------------------
 
@@ -294,19 +294,23 @@ void check_directed() {
 } // namespace
 
 int main(int argc, char** argv) {
-#ifdef PTARMIGAN_SFU_AVX512
+#if defined(PTARMIGAN_SFU_AVX2)
+    const bool can_run = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(PTARMIGAN_SFU_AVX512)
     bool can_run = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 #ifdef __AVX512VBMI__
     can_run = can_run && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
               __builtin_cpu_supports("avx512vnni");
 #endif
+#endif
+#if defined(PTARMIGAN_SFU_AVX2) || defined(PTARMIGAN_SFU_AVX512)
     if (!can_run) {
         std::printf("skipped: this CPU lacks what it is compiled for\n");
         return 77;
     }
 #endif
     u32 step = argc > 1 ? u32(std::atoi(argv[1])) : 64;
-#ifndef PTARMIGAN_SFU_AVX512 // these have no variants
+#if !defined(PTARMIGAN_SFU_AVX2) && !defined(PTARMIGAN_SFU_AVX512) // these have no variants
     check_directed();
 #endif
     check_halves();

@@ -5,6 +5,8 @@
 #include "sfu_halves.h"
 #ifdef PTARMIGAN_SFU_AVX512
 #include "sfu_avx512.h"
+#elif defined(PTARMIGAN_SFU_AVX2)
+#include "sfu_avx2.h"
 #endif
 
 namespace sfu {
@@ -12,7 +14,7 @@ namespace {
 
 /// Zero or subnormal.
 template <int N> PTM_INLINE I32<N> is_small(I32<N> b) {
-    return (b & 0x7fffffff) < unit;
+    return less<N>(b & 0x7fffffff, 0x1p-126f);
 }
 
 /// e in {253, 254}: the reciprocal would be subnormal.
@@ -29,10 +31,6 @@ template <int N> PTM_INLINE I32<N> canonical(F32<N> v) {
     return v != v ? I32<N>(nan_bits) : bits<N>(v);
 }
 
-template <int N> PTM_INLINE I32<N> flush(I32<N> b) {
-    return (b & infinity_bits) == 0 ? (b & sign_bit) : b;
-}
-
 // a * b, where b is not subnormal; results below 2^-126 before the subnormal rounding are flushed.
 template <int N> PTM_INLINE I32<N> multiply_ftz(I32<N> a, I32<N> b) {
     F32<N> x = real<N>(flush<N>(a)), y = real<N>(b);
@@ -42,21 +40,14 @@ template <int N> PTM_INLINE I32<N> multiply_ftz(I32<N> a, I32<N> b) {
     return tiny ? (product & sign_bit) : product;
 }
 
-template <int N> PTM_INLINE I32<N> rcp_full(I32<N> b) {
-    // Zeros, infinities and NaN may be scaled too.
-    I32<N> magnitude = b & 0x7fffffff;
-    F32<N> factor = magnitude < unit ? F32<N>(0x1p24f) : magnitude > 253 * unit ? F32<N>(0.25f) : F32<N>(1.0f);
-    return bits<N>(real<N>(rcp_unit<N>(bits<N>(real<N>(b) * factor))) * factor);
-}
-
 template <int N> PTM_INLINE I32<N> normalized(I32<N> b) {
     return is_small<N>(b) ? scaled<N>(b, 0x1p24f) : b;
 }
 template <int N> PTM_INLINE I32<N> rsqrt_full(I32<N> b) {
-    return rsqrt_with_specials<N, 1>(b, normalized<N>(b));
+    return rsqrt_with_specials<N>(b, normalized<N>(b));
 }
 template <int N> PTM_INLINE I32<N> sqrt_full(I32<N> b) {
-    return sqrt_with_specials<N, 1>(b, normalized<N>(b));
+    return sqrt_with_specials<N>(b, normalized<N>(b));
 }
 
 template <int N> PTM_INLINE I32<N> lg2_full(I32<N> b) {
@@ -66,15 +57,12 @@ template <int N> PTM_INLINE I32<N> lg2_full(I32<N> b) {
 
 // Below -126 the result is subnormal: the square of ex2(x / 2).
 template <int N> PTM_INLINE I32<N> ex2_full(I32<N> b) {
-    I32<N> low = (b < 0) & ((b & 0x7fffffff) > 0x42fc0000) & ((b & 0x7fffffff) <= infinity_bits);
+    I32<N> low = less<N>(b, -126.0f);
     I32<N> r = ex2_unit<N>(low ? scaled<N>(b, 0.5f) : b);
     return low ? bits<N>(real<N>(r) * real<N>(r)) : r;
 }
 
 #ifdef PTARMIGAN_SFU_AVX512
-template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> b) {
-    return (I32<16>)rcp_avx512((V)b);
-}
 template <> PTM_INLINE I32<16> rsqrt_full<16>(I32<16> b) {
     return (I32<16>)rsqrt_avx512((V)b);
 }

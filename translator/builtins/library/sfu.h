@@ -19,6 +19,25 @@ template <int N> PTM_INLINE I32<N> is_nan(I32<N> magnitude) {
     return magnitude > infinity_bits;
 }
 
+// Comparisons of bits as floats: one instruction where 32-bit integers without sign take two or three. No NaN is less,
+// nor is one not_less.
+template <int N> PTM_INLINE I32<N> less(I32<N> a, float b) {
+    return real<N>(a) < F32<N>(b);
+}
+template <int N> PTM_INLINE I32<N> is_number(I32<N> b) {
+    return real<N>(b) == real<N>(b);
+}
+template <int N> PTM_INLINE I32<N> is_not_zero(I32<N> b) {
+    return real<N>(b) != F32<N>(0.0f);
+}
+template <int N> PTM_INLINE I32<N> nan_unless_number(I32<N> b, I32<N> r) {
+    return is_number<N>(b) ? r : I32<N>(nan_bits);
+}
+/// Subnormal numbers become zeros.
+template <int N> PTM_INLINE I32<N> flush(I32<N> b) {
+    return b & (less<N>(b & 0x7fffffff, 0x1p-126f) ? I32<N>(sign_bit) : I32<N>(-1));
+}
+
 // x * x >> 19 of a 17-bit x with every row of the partial products truncated, as the multiplier array does it.
 template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
     auto corner = [](I32<N> u, I32<N> h) {
@@ -26,6 +45,10 @@ template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
     };
     I32<N> h = x >> 9, u = (x >> 1) & 255;
     return ((h * h) >> 1) + (u >> 4) * (h >> 4) + corner(u >> 4, h & 15) + corner(u & 15, h >> 4);
+}
+/// The square of x times a coefficient: the low 16 bits of `coefficient`, with sign.
+template <int N> PTM_INLINE I32<N> quadratic_term(I32<N> coefficient, I32<N> x) {
+    return (coefficient << 16 >> 16) * truncated_square<N>(x);
 }
 
 // Rounds a positive sum or product toward zero: where it was rounded up, `error` (the exact value less it) is negative.
@@ -36,33 +59,45 @@ template <int N> PTM_INLINE F32<N> truncated(F32<N> rounded, F32<N> error) {
 // (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift, shift <= 16.
 // Results are normal or zero.
 template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, int shift, int scale) {
-    auto power = [](int exponent) { return __builtin_bit_cast(float, (127 + exponent) << 23); };
+    auto power = [](int exponent) { return F32<N>(__builtin_bit_cast(float, (127 + exponent) << 23)); };
     // Two floats without rounding, whose sum's error is a float, too.
-    F32<N> a = __builtin_convertvector(high & ~255, F32<N>) * power(shift);
+    F32<N> a = __builtin_convertvector(high & ~255, F32<N>);
     F32<N> b = __builtin_convertvector((high & 255) << shift | low, F32<N>);
-    F32<N> sum = a + b;
-    return bits<N>(truncated<N>(sum, b - (sum - a)) * power(scale));
+    F32<N> sum = __builtin_elementwise_fma(a, power(shift), b);
+    F32<N> error = __builtin_elementwise_fma(a, power(shift), -sum) + b;
+    return bits<N>(truncated<N>(sum, error) * power(scale));
 }
 
-// A row in two words: a constant, and two coefficients of 16 bits.
-template <int Rows> struct PackedTable { int row[Rows][2]; };
-template <int Rows, typename Constant, typename Low, typename High>
-constexpr PackedTable<Rows> packed(const int (&table)[Rows][3], Constant constant, Low low, High high) {
+/// A row's word, or both words of a row. The AVX2 variant has its own.
+template <int N> PTM_INLINE I32<N> look_up(const int* rows, I32<N> row) {
+    return gather<N>(rows, row);
+}
+template <int N> PTM_INLINE void look_up(const int (*rows)[2], I32<N> row, I32<N>& first, I32<N>& second) {
+    first = gather<N>(&rows[0][0], row * 2);
+    second = gather<N>(&rows[0][1], row * 2);
+}
+// A row in two words: a constant; the linear coefficient (16 bits, with sign unless it says otherwise) above the
+// quadratic one.
+template <int Rows> struct alignas(8) PackedTable { int row[Rows][2]; };
+template <int Rows, typename Constant, typename Linear, typename Quadratic>
+constexpr PackedTable<Rows> packed(const int (&table)[Rows][3], Constant constant, Linear linear, Quadratic quadratic) {
     PackedTable<Rows> result{};
     for (int i = 0; i < Rows; ++i) {
         const int* from = table[i];
         result.row[i][0] = int(unsigned(constant(i, long(from[0]))));
-        result.row[i][1] = int((unsigned(low(i, from[1])) & 0xffff) | unsigned(high(i, from[2])) << 16);
+        result.row[i][1] = int(unsigned(linear(from[1])) << 16 | (unsigned(quadratic(from[2])) & 0xffff));
     }
     return result;
 }
-template <int N> struct PackedRow {
-    I32<N> constant, low, high; ///< `low` without sign, `high` with
-    template <int Rows> PTM_INLINE PackedRow(const PackedTable<Rows>& table, I32<N> row) {
-        constant = gather<N>(&table.row[0][0], row * 2);
-        I32<N> both = gather<N>(&table.row[0][1], row * 2);
-        low = both & 0xffff;
-        high = both >> 16;
+/// The row that stands in `word` from bit 17 on, and the polynomial without its constant, linear * x + quadratic * S,
+/// for the x below.
+template <int N> struct Interpolation {
+    I32<N> constant, p;
+    template <int Rows> PTM_INLINE Interpolation(const PackedTable<Rows>& table, I32<N> word) {
+        I32<N> slopes;
+        look_up<N>(table.row, (word >> 17) & 63, constant, slopes);
+        I32<N> x = word & 0x1ffff;
+        p = (slopes >> 16) * x + quadratic_term<N>(slopes, x);
     }
 };
 
@@ -91,7 +126,7 @@ struct RsqrtRow { // (C0 << 14) + C1 * x + 4 * C2 * S + 0x7fff
     static constexpr bool minus_linear = true;
     static constexpr int square_of = 0;
     static constexpr unsigned word(int row) {
-        const int* from = rsqrt_table[row];
+        const int* from = rsqrt_table[row ^ 64]; // by parity of the exponent: the lowest bit of 127 is one
         return packed_row(-from[1], from[2], from[0] + 1);
     }
 };
@@ -100,8 +135,8 @@ struct SqrtRow { // (C0 << 15) + C1 * x + 2 * C2 * S + 0x7fff; C1 is doubled for
     static constexpr bool minus_linear = false;
     static constexpr int square_of = 0;
     static constexpr unsigned word(int row) {
-        const int* from = sqrt_table[row];
-        return packed_row((row < 64 ? from[1] : 2 * from[1]) - linear_base, -from[2], -(long)from[0] - 1);
+        const int* from = sqrt_table[row ^ 64];
+        return packed_row((row >= 64 ? from[1] : 2 * from[1]) - linear_base, -from[2], -(long)from[0] - 1);
     }
 };
 
@@ -113,124 +148,137 @@ template <typename Layout> constexpr PackedRows<Layout> packed_rows() {
 }
 template <typename Layout> inline constexpr PackedRows<Layout> packed_rows_of = packed_rows<Layout>();
 
-// `estimate` corrected to the last bits of the result, from which it differs by less than eight.
-template <typename Layout, int N> PTM_INLINE I32<N> interpolated(I32<N> estimate, I32<N> row, I32<N> x) {
-    I32<N> word = gather<N>(packed_rows_of<Layout>.word, row);
+/// What is missing to the result's last bits in `estimate`, which is less by at most 15 units of the last place.
+template <typename Layout, int N> PTM_INLINE I32<N> missing_to_unit(I32<N> estimate, I32<N> row, I32<N> x) {
+    I32<N> word = look_up<N>(packed_rows_of<Layout>.word, row);
     I32<N> quadratic = (word >> (6 - Layout::quadratic_shift)) & (0x3ff << Layout::quadratic_shift);
-    I32<N> sum = (word << Layout::constant_shift | Layout::constant_low) +
-                 quadratic * truncated_square<N>(x << Layout::square_of);
+    I32<N> sum =
+        (word << Layout::constant_shift | Layout::constant_low) + quadratic_term<N>(quadratic, x << Layout::square_of);
     I32<N> product = (shift_down<N>(word, I32<N>(16)) + Layout::linear_base) * x;
     I32<N> p = Layout::minus_linear ? sum - product : product - sum;
-    return estimate + (((p >> (Layout::constant_shift + 2)) - estimate) << 28 >> 28);
+    return ((p >> (Layout::constant_shift + 2)) - estimate) & 15;
 }
+// Estimates are made too small on purpose, by 2^-21 of themselves: 4 to 8 units, where they and the unit err by few.
+inline constexpr float almost_one = 1 - 0x1p-21f;
 
 /// The unit's reciprocal of a number from 1 to 2. Right for others too, as long as neither they nor the results are
 /// subnormal.
 template <int N> PTM_INLINE I32<N> rcp_of_mantissa(I32<N> b) {
-    return interpolated<RcpRow, N>(bits<N>(1.0f / real<N>(b)), (b >> 16) & 127, b & 0xffff);
+    I32<N> estimate = bits<N>(almost_one / real<N>(b));
+    return estimate + missing_to_unit<RcpRow, N>(estimate, (b >> 16) & 127, b & 0xffff);
 }
 template <int N> PTM_INLINE I32<N> rcp_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
     I32<N> r = rcp_of_mantissa<N>(b);
-    r = magnitude > 253 * unit ? sign : r;
-    r = magnitude < unit ? (sign | infinity_bits) : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+    r = less<N>(magnitude, 0x1p-126f) ? infinity_bits | sign : r;
+    r = real<N>(magnitude) > F32<N>(0x1p126f) ? sign : r;
+    return nan_unless_number<N>(b, r);
+}
+/// Subnormal results and operands included.
+template <int N> PTM_INLINE I32<N> rcp_full(I32<N> b) {
+    F32<N> factor = less<N>(b & 0x7fffffff, 0x1p-126f) ? F32<N>(0x1p24f) : F32<N>(1.0f);
+    I32<N> normal = bits<N>(real<N>(b) * factor);
+    // The reciprocal of its mantissa, from 0.25 to 0.5, and of its exponent: infinite for zeros, zero for infinities.
+    I32<N> r = rcp_of_mantissa<N>((normal & (sign_bit | (unit - 1))) | 0x40000000);
+    F32<N> power = real<N>(infinity_bits - (normal & infinity_bits));
+    return nan_unless_number<N>(b, bits<N>(real<N>(r) * factor * power));
 }
 
 // What the root functions take for the table, which may be their operand times an even power of two: row (by parity of
 // the exponent), offset in the segment.
 template <int N> struct RootInput {
     I32<N> row, x;
-    explicit PTM_INLINE RootInput(I32<N> b) : row(((b >> 17) & 127) ^ 64), x(b & 0x1ffff) {}
+    explicit PTM_INLINE RootInput(I32<N> b) : row((b >> 17) & 127), x(b & 0x1ffff) {}
 };
 
-/// The unit's reciprocal root of a number from 0.5 to 2, or of any positive one, whose normalized form is `normal`.
-template <int N> PTM_INLINE I32<N> rsqrt_of_mantissa(I32<N> b, I32<N> normal) {
-    RootInput<N> in(normal);
-    I32<N> estimate = bits<N>(1.0f / __builtin_elementwise_sqrt(real<N>(b)));
-    I32<N> power_of_four = (normal & 0xffffff) == unit; // exact, one above the table's result
-    return power_of_four ? estimate : interpolated<RsqrtRow, N>(estimate, in.row, in.x);
+/// What is missing to the unit's reciprocal root in an estimate: of powers of four, which are exact, it is one more
+/// than the table's. For infinity it is nothing.
+template <int N> PTM_INLINE I32<N> missing_to_rsqrt(I32<N> estimate, I32<N> b) {
+    RootInput<N> in(b);
+    I32<N> power_of_four = (b & 0xffffff) == unit;
+    return missing_to_unit<RsqrtRow, N>(estimate + power_of_four, in.row, in.x);
 }
+template <int N> PTM_INLINE I32<N> rsqrt_estimate(I32<N> b) {
+    return bits<N>(almost_one / __builtin_elementwise_sqrt(real<N>(b)));
+}
+/// The unit's reciprocal root of a number from 0.5 to 2.
 template <int N> PTM_INLINE I32<N> rsqrt_of_mantissa(I32<N> b) {
-    return rsqrt_of_mantissa<N>(b, b);
+    I32<N> estimate = rsqrt_estimate<N>(b);
+    return estimate + missing_to_rsqrt<N>(estimate, b);
 }
-/// Operands below `Smallest` count as zero.
-template <int N, int Smallest> PTM_INLINE I32<N> rsqrt_with_specials(I32<N> b, I32<N> normal) {
-    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> r = rsqrt_of_mantissa<N>(b, normal);
-    r = magnitude == infinity_bits ? 0 : r;
-    r = b < 0 ? nan_bits : r;
-    r = magnitude < Smallest ? (sign | infinity_bits) : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+// Of zeros, infinities and negative numbers the CPU's root and quotient are the unit's, but for the kind of NaN.
+// `normal` is the operand, or if it is subnormal, it times an even power of two.
+template <int N> PTM_INLINE I32<N> rsqrt_with_specials(I32<N> b, I32<N> normal) {
+    I32<N> estimate = rsqrt_estimate<N>(b);
+    I32<N> r = estimate + (missing_to_rsqrt<N>(estimate, normal) & is_not_zero<N>(b));
+    return nan_unless_number<N>(estimate, r);
 }
 template <int N> PTM_INLINE I32<N> rsqrt_unit(I32<N> b) {
-    return rsqrt_with_specials<N, unit>(b, b);
+    I32<N> flushed = flush<N>(b);
+    return rsqrt_with_specials<N>(flushed, flushed);
 }
 
-template <int N, int Smallest> PTM_INLINE I32<N> sqrt_with_specials(I32<N> b, I32<N> normal) {
-    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
+template <int N> PTM_INLINE I32<N> sqrt_with_specials(I32<N> b, I32<N> normal) {
     RootInput<N> in(normal);
-    I32<N> r = interpolated<SqrtRow, N>(bits<N>(__builtin_elementwise_sqrt(real<N>(b))), in.row, in.x);
-    r = magnitude == infinity_bits ? magnitude : r;
-    r = b < 0 ? nan_bits : r;
-    r = magnitude < Smallest ? sign : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+    F32<N> root = __builtin_elementwise_sqrt(real<N>(b));
+    I32<N> estimate = bits<N>(root * almost_one);
+    I32<N> r = estimate + (missing_to_unit<SqrtRow, N>(estimate, in.row, in.x) & is_not_zero<N>(b));
+    return nan_unless_number<N>(estimate, r);
 }
 template <int N> PTM_INLINE I32<N> sqrt_unit(I32<N> b) {
-    return sqrt_with_specials<N, unit>(b, b);
+    I32<N> flushed = flush<N>(b);
+    return sqrt_with_specials<N>(flushed, flushed);
 }
 
 // What is left of 2^f without 1 + f fits 32 bits. Linear coefficients are less by 2^15.
-inline constexpr PackedTable<64> ex2_packed = packed(
-    ex2_table, [](long row, long c) { return (c << 8) - ((unit + (row << 17)) << 10); }, [](int, int c) { return c; },
-    [](int, int c) { return c; });
+inline constexpr int linear_base = 32768;
 
+inline constexpr PackedTable<64> ex2_packed = packed(
+    ex2_table, [](long row, long c) { return (c << 8) - ((unit + (row << 17)) << 10); },
+    [](int c) { return c - linear_base; }, [](int c) { return c; });
+
+/// Zero below -126.
 template <int N> PTM_INLINE I32<N> ex2_unit(I32<N> b) {
-    I32<N> magnitude = b & 0x7fffffff;
-    I32<N> huge = magnitude >= 0x43000000; // |x| >= 128, infinities and NaN
-    F32<N> fixed = real<N>(huge ? 0 : magnitude) * 8388608.0f;
-    I32<N> fx = __builtin_convertvector(fixed, I32<N>);
+    F32<N> x = real<N>(b);
+    F32<N> bounded = x < 128.0f ? x : F32<N>(128.0f); // NaN, too
+    bounded = bounded > -127.0f ? bounded : F32<N>(-127.0f);
+    I32<N> fx = __builtin_convertvector(bounded * 8388608.0f, I32<N>);
     // Negative numbers are folded by ones' complement, except where the fraction is zero.
-    I32<N> folded = ~fx + ((fx & 0x7fffff) == 0 ? I32<N>(1) : I32<N>(0));
-    fx = b < 0 ? folded : fx;
-    I32<N> x = fx & 0x1ffff;
-    PackedRow<N> row(ex2_packed, (fx >> 17) & 63);
-    I32<N> p = (row.low - 32768) * x + row.high * truncated_square<N>(x) + 0x77e2;
-    I32<N> r = fx + one_bits + ((row.constant + (p >> 5)) >> 10);
-    r = r < unit ? 0 : r;
-    r = huge ? (b < 0 ? I32<N>(0) : I32<N>(infinity_bits)) : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+    I32<N> whole = (fx & 0x7fffff) == 0;
+    fx += (fx >> 31) & ~whole;
+    Interpolation<N> at(ex2_packed, fx);
+    I32<N> r = fx + one_bits + ((at.constant + ((at.p + 0x77e2) >> 5)) >> 10);
+    r &= x >= F32<N>(-126.0f);
+    return nan_unless_number<N>(b, r);
 }
 
 inline constexpr PackedTable<64> lg2_packed = packed(
-    lg2_table, [](long row, long c) { return (c << 8) - (row << 28); }, [](int, int c) { return c; },
-    [](int, int c) { return 2 * c; });
+    lg2_table, [](long row, long c) { return (c << 8) - (row << 28); }, [](int c) { return c - linear_base; },
+    [](int c) { return 2 * c; });
 
 template <int N> PTM_INLINE I32<N> lg2_unit(I32<N> b) {
-    I32<N> magnitude = b & 0x7fffffff;
-    I32<N> x = b & 0x1ffff;
-    PackedRow<N> row(lg2_packed, (b >> 17) & 63);
-    I32<N> p = (row.low - 32768) * x + row.high * truncated_square<N>(x) + 0x3345;
+    Interpolation<N> at(lg2_packed, b);
+    I32<N> p = at.p + 0x3345;
     // In units of 2^-36: ((b - 1.0) << 13) + (m << 2) + bits 2 and 3 of p. Negative numbers are ones' complements.
-    I32<N> m = row.constant + (p >> 4);
+    I32<N> m = at.constant + (p >> 4);
     I32<N> high = b - one_bits + (m >> 11), low = (m << 2) | ((p >> 2) & 3);
     I32<N> negative = high >> 31;
     I32<N> r = truncate_to_float<N>(high ^ negative, (low ^ negative) & 0x1fff, 13, -36) | (negative & sign_bit);
-    r = b == one_bits ? 0 : r;
-    r = magnitude == infinity_bits ? magnitude : r;
-    r = b < 0 ? nan_bits : r;
-    r = magnitude < unit ? int(0xff800000u) : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+    F32<N> x = real<N>(b);
+    r &= x != F32<N>(1.0f);
+    r = x < real<N>(I32<N>(infinity_bits)) ? r : I32<N>(infinity_bits);
+    r = less<N>(b & 0x7fffffff, 0x1p-126f) ? int(0xff800000u) : r;
+    return x > F32<N>(-0x1p-126f) ? r : I32<N>(nan_bits);
 }
 
 inline constexpr PackedTable<64> sin_packed = packed(
-    sin_table, [](int, long c) { return c; }, [](int, int c) { return c; }, [](int, int c) { return c; });
+    sin_table, [](int, long c) { return c; }, [](int c) { return c; }, [](int c) { return c; });
 
 template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> special = magnitude >= infinity_bits;
+    I32<N> finite = less<N>(magnitude, __builtin_inff());
     // |x| / 2 pi as a float rounded toward zero; its fraction in 25 bits: two of quadrant, 23 of phase.
-    F32<N> x_real = real<N>(special ? 0 : magnitude), turns = x_real * 0x1.45f306p-3f;
+    F32<N> x_real = real<N>(magnitude & finite), turns = x_real * 0x1.45f306p-3f;
     turns = truncated<N>(turns, __builtin_elementwise_fma(x_real, F32<N>(0x1.45f306p-3f), -turns));
     turns = turns - __builtin_elementwise_floor(turns);
     I32<N> fx = __builtin_convertvector(turns * 33554432.0f, I32<N>);
@@ -239,40 +287,56 @@ template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
         sign = 0;
     }
     sign ^= (fx << 7) & sign_bit;
-    I32<N> phase = (fx & unit) != 0 ? ~fx : fx;
-    I32<N> x = phase & 0x1ffff;
-    PackedRow<N> row(sin_packed, (phase >> 17) & 63);
-    I32<N> p = row.low * x + row.high * truncated_square<N>(x); // unsigned
-    I32<N> r = truncate_to_float<N>(row.constant + shift_down<N>(p, I32<N>(11)), p & 0x7ff, 11, -37) | sign;
-    I32<N> tiny = magnitude < unit;
-    r = tiny ? (cosine ? I32<N>(one_bits) : sign) : r;
-    return special ? I32<N>(nan_bits) : r;
+    I32<N> phase = fx ^ (fx << 8 >> 31); // the ones' complement in odd quadrants
+    Interpolation<N> at(sin_packed, phase);
+    I32<N> high = at.constant + shift_down<N>(at.p, I32<N>(11)); // p is unsigned
+    I32<N> r = truncate_to_float<N>(high, at.p & 0x7ff, 11, -37) | sign;
+    r = less<N>(magnitude, 0x1p-126f) ? (cosine ? I32<N>(one_bits) : sign) : r;
+    return finite ? r : I32<N>(nan_bits);
 }
+
+// tanh: rows and resolution depend on the exponent. Pairs of words: of each range how many low bits of the mantissa are
+// dropped, and in the places of a row's word (bit 17 on) its first row and above the exponent of its results less 119;
+// of each row the linear and twice the quadratic coefficient.
+inline constexpr int tanh_rows = sizeof(tanh_table) / sizeof(tanh_table[0]);
+struct alignas(8) TanhWords {
+    int range[11][2]{}, slopes[tanh_rows][2]{};
+    int constant[tanh_rows]{};
+};
+constexpr TanhWords tanh_words_of_tables() {
+    TanhWords result;
+    for (int i = 0; i < 11; ++i) {
+        result.range[i][0] = tanh_ranges[i][0];
+        result.range[i][1] = tanh_ranges[i][1] << 17 | (tanh_ranges[i][2] - 119) << 23;
+    }
+    for (int i = 0; i < tanh_rows; ++i) {
+        result.slopes[i][0] = tanh_table[i][1];
+        result.slopes[i][1] = 2 * tanh_table[i][2];
+        result.constant[i] = tanh_table[i][0];
+    }
+    return result;
+}
+inline constexpr TanhWords tanh_words = tanh_words_of_tables();
 
 template <int N> PTM_INLINE I32<N> tanh_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> e = magnitude >> 23, m = b & 0x7fffff;
-    I32<N> outside = e<119 | e> 129;
-    I32<N> range = (outside ? 0 : e - 119) * 3;
-    I32<N> dropped = gather<N>(&tanh_ranges[0][0], range);
-    I32<N> row = gather<N>(&tanh_ranges[0][1], range) + (m >> (dropped + 17));
-    I32<N> exponent = gather<N>(&tanh_ranges[0][2], range);
-    // The few ranges with one row have no row bits: m >> 23 is 0.
-    I32<N> x = (m >> dropped) & 0x1ffff;
-    row = outside ? 0 : row;
-    I32<N> at = row * 3;
-    I32<N> linear = gather<N>(&tanh_table[0][1], at), quadratic = gather<N>(&tanh_table[0][2], at);
+    I32<N> small = less<N>(magnitude, 0x1p-8f), inside = less<N>(magnitude, 8.0f) & ~small;
+    I32<N> dropped, word, linear, quadratic;
+    look_up<N>(tanh_words.range, ((magnitude >> 23) - 119) & inside, dropped, word);
+    word += ((b & (unit - 1)) >> dropped) & inside;
+    I32<N> row = (word >> 17) & 63, x = word & 0x1ffff;
+    I32<N> constant = look_up<N>(tanh_words.constant, row);
+    look_up<N>(tanh_words.slopes, row, linear, quadratic);
     I32<N> square = truncated_square<N>(x);
     // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated
-    // from truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
-    I32<N> low = linear * x + 2 * quadratic * square;
-    I32<N> estimate = shift_down<N>((linear >> 7) * x, I32<N>(9)) + (((quadratic >> 2) * square) >> 13);
-    I32<N> high = gather<N>(&tanh_table[0][0], at) + estimate + (((low >> 16) - estimate) & 0xffff);
+    // from truncated coefficients, by less than 2^9 too little, and then corrected to the exact low words.
+    I32<N> low = linear * x + quadratic * square;
+    I32<N> estimate = shift_down<N>((linear >> 7) * x, I32<N>(9)) + (((quadratic >> 3) * square) >> 13);
+    I32<N> high = constant + estimate + ((shift_down<N>(low, I32<N>(16)) - estimate) & 0xffff);
     // The range's exponent is added to the result's.
-    I32<N> r = (truncate_to_float<N>(high, low & 0xffff, 16, -39) + (exponent - 127) * unit) | sign;
-    r = e >= 130 ? (sign | one_bits) : r;
-    r = e < 119 ? b : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+    I32<N> r = truncate_to_float<N>(high, low & 0xffff, 16, -39) + ((word & int(0xff800000u)) - 8 * unit);
+    r = small ? magnitude : inside ? r : I32<N>(one_bits);
+    return nan_unless_number<N>(b, r | sign);
 }
 
 } // namespace sfu

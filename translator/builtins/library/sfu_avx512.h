@@ -33,8 +33,8 @@ PTM_INLINE V with_last_bits(V estimate, V low) {
 }
 
 inline constexpr Rows<128> rcp_words = rows_of<128>([](int row) { return RcpRow::word(row); });
-inline constexpr Rows<128> rsqrt_words = rows_of<128>([](int row) { return RsqrtRow::word(row ^ 64); });
-inline constexpr Rows<128> sqrt_words = rows_of<128>([](int row) { return SqrtRow::word(row ^ 64); });
+inline constexpr Rows<128> rsqrt_words = rows_of<128>([](int row) { return RsqrtRow::word(row); });
+inline constexpr Rows<128> sqrt_words = rows_of<128>([](int row) { return SqrtRow::word(row); });
 
 // The estimates are made too small on purpose, by 2^-21 of themselves: 4 to 8 units, where they and the unit err by
 // few.
@@ -56,12 +56,14 @@ template <> PTM_INLINE I32<16> rcp_unit<16>(I32<16> input) {
     return (I32<16>)fixed_up(r, b, responses(keep, infinity_with_sign, keep, keep, keep, keep, keep));
 }
 // Zeros and infinities come right through their exponents: vgetexpps gives infinite ones.
-PTM_INLINE V rcp_avx512(V input) {
+template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> operand) {
+    V input = vec(operand);
     __m512 b = as_real(input);
     V mantissa = as_bits(_mm512_getmant_ps(b, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src));
     V r = vec(rcp_of_mantissa<16>((I32<16>)mantissa));
     V exponent = _mm512_xor_si512(as_bits(_mm512_getexp_ps(b)), splat(sign_bit));
-    return as_bits(_mm512_mask_scalef_ps(as_real(splat(nan_bits)), is_number(input), as_real(r), as_real(exponent)));
+    return (I32<16>)as_bits(
+        _mm512_mask_scalef_ps(as_real(splat(nan_bits)), is_number(input), as_real(r), as_real(exponent)));
 }
 
 /// rcp(b), where `large` divisors have a subnormal one: with `Full` these have been scaled, else it is zero.
@@ -170,9 +172,6 @@ template <int Bias> PTM_INLINE V polynomial(const Segments& table, const Segment
     return Bias ? add(add_products(splat(Bias), slopes, square), linear) : add_products(linear, slopes, square);
 }
 
-// The identity is taken out of ex2 and lg2 (2^f is about 1 + f), so that what remains fits 32 bits: C1 is less by 2^15.
-inline constexpr int linear_base = 32768;
-
 inline constexpr Segments ex2_segments =
     segments_of([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); },
                 [](int row) { return ex2_table[row][1] - linear_base; }, [](int row) { return ex2_table[row][2]; });
@@ -268,7 +267,6 @@ template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
 
 // --- tanh: rows and resolution depend on the exponent ---------------------------------------------------
 
-inline constexpr int tanh_rows = sizeof(tanh_table) / sizeof(tanh_table[0]);
 template <int Column> constexpr int tanh_word(int row) {
     return row < tanh_rows ? tanh_table[row][Column] : 0;
 }
