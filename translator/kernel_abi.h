@@ -95,6 +95,7 @@ struct TextureCall {
     std::uint32_t line;   ///< of the PTX text
     std::uint32_t unused;
     std::uint64_t active;
+    std::uint64_t also_unused[3]; ///< arrays begin at multiples of 64 bytes: stores that cross lines are not forwarded
     std::uint64_t handle[32];
     std::uint32_t coordinates[4][32]; ///< as the operand has them: layer first
     std::uint32_t level[32];          ///< float, or integer with integer coordinates and queries

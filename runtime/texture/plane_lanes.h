@@ -11,11 +11,10 @@
 
 namespace ptarmigan::runtime::plane {
 
-inline constexpr unsigned lanes = 32;
 #define PLANE_INLINE inline __attribute__((always_inline))
 
 /// Along one dimension, for each lane.
-struct Axis {
+template <unsigned lanes> struct Axis {
     std::int32_t texel[2][lanes];
     std::int32_t inside[2][lanes]; ///< 0 or -1
     std::int32_t fraction[lanes];
@@ -79,8 +78,9 @@ template <Sampler::Address Mode> PLANE_INLINE void place(std::int32_t& texel, st
     }
 }
 
-template <bool Normalized, Sampler::Address Mode>
-PLANE_INLINE void locate_mode(const float* __restrict coordinates, const Dimension& dimension, Axis& __restrict axis) {
+template <bool Normalized, Sampler::Address Mode, unsigned lanes>
+PLANE_INLINE void locate_mode(const float* __restrict coordinates, const Dimension& dimension,
+                              Axis<lanes>& __restrict axis) {
     const auto size = static_cast<std::int32_t>(dimension.size);
     const std::int32_t rounding = dimension.linear ? 1 : 0, back = dimension.linear ? 128 : 0,
                        mask = dimension.linear ? 255 : 0;
@@ -99,7 +99,8 @@ PLANE_INLINE void locate_mode(const float* __restrict coordinates, const Dimensi
     }
 }
 
-PLANE_INLINE void locate(const float* coordinates, const Dimension& dimension, Axis& axis) {
+template <unsigned lanes>
+PLANE_INLINE void locate(const float* coordinates, const Dimension& dimension, Axis<lanes>& axis) {
     const bool normalized = dimension.normalized;
     switch (dimension.address) {
     case Sampler::wrap:
@@ -115,7 +116,8 @@ PLANE_INLINE void locate(const float* coordinates, const Dimension& dimension, A
 }
 
 /// Weights of the four corners, in 256ths.
-PLANE_INLINE void weigh(const Axis& x, const Axis& y, std::int32_t (&__restrict weight)[4][lanes]) {
+template <unsigned lanes>
+PLANE_INLINE void weigh(const Axis<lanes>& x, const Axis<lanes>& y, std::int32_t (&__restrict weight)[4][lanes]) {
     for (unsigned lane = 0; lane < lanes; ++lane) {
         const std::int32_t right = x.fraction[lane], left = 256 - right, down = y.fraction[lane];
         weight[3][lane] = (right * down + 128) >> 8;
@@ -125,55 +127,105 @@ PLANE_INLINE void weigh(const Axis& x, const Axis& y, std::int32_t (&__restrict 
     }
 }
 
+template <unsigned lanes> PLANE_INLINE std::int32_t texel_signs(const std::uint32_t (&texel)[4][lanes], unsigned lane) {
+    return static_cast<std::int32_t>(texel[0][lane] | texel[1][lane] | texel[2][lane] | texel[3][lane]) >> 31;
+}
 /// Sums of floats, cut to multiples of 2^-27 of the largest one's leading bit and rounded to nearest, away from zero in
-/// the middle. `special`: not 0 where that does not hold (infinities, NaNs, zeros, very small and large sums).
+/// the middle. `special`: not 0 where that does not hold (infinities, NaNs, very small and large numbers, zeros where
+/// numbers have signs).
+template <unsigned lanes>
 PLANE_INLINE void sum_singles(const std::uint32_t (&texel)[4][lanes], const std::int32_t (&weight)[4][lanes],
                               std::uint32_t* __restrict result, std::int32_t* __restrict special) {
     constexpr std::uint64_t half_of_last_bit = std::uint64_t{1} << 28, last_bits = (std::uint64_t{1} << 29) - 1;
-    std::int32_t largest[lanes], not_finite[lanes];
+    constexpr std::int32_t lowest = 48, bias = 127, below = 27; ///< biased exponents below `lowest` are special
+    std::int32_t high[lanes], low[lanes], sums[lanes], unit[lanes];
     for (unsigned lane = 0; lane < lanes; ++lane) {
         std::int32_t most = 0, worst = 0;
-        for (unsigned i = 0; i < 4; ++i) {
-            const auto exponent = static_cast<std::int32_t>(texel[i][lane] >> 23 & 255);
-            worst = larger(worst, exponent);
-            most = larger(most, weight[i][lane] != 0 ? exponent : 0);
-        }
-        largest[lane] = most;
-        not_finite[lane] = worst == 255 ? -1 : 0;
-    }
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        const auto scale = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 127 + 27 - largest[lane]) << 52);
-        double sum = 0;
+        std::uint32_t any = 0;
         for (unsigned i = 0; i < 4; ++i) {
             const std::uint32_t bits = texel[i][lane];
-            const bool counts = (bits & 0x7f800000) != 0 && weight[i][lane] != 0; // subnormal numbers are zeros
-            const float value = std::bit_cast<float>(counts ? bits : 0);
-            const auto kept = static_cast<std::int32_t>(value * scale);
-            sum += static_cast<double>(kept) * static_cast<double>(weight[i][lane]);
+            const auto exponent = static_cast<std::int32_t>(bits >> 23 & 255);
+            worst = larger(worst, exponent);
+            most = larger(most, weight[i][lane] != 0 ? exponent : 0);
+            any |= bits;
         }
-        const auto unit = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - 127 - 27 - 8 + largest[lane]) << 52);
-        const double total = sum * unit;
-        const auto rounded =
-            std::bit_cast<double>((std::bit_cast<std::uint64_t>(total) + half_of_last_bit) & ~last_bits);
-        result[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(rounded));
-        const double magnitude = std::fabs(total);
-        special[lane] = not_finite[lane] | (magnitude >= 0x1p-125 ? 0 : -1) | (magnitude < 0x1p127 ? 0 : -1);
+        // All zeros without signs are a zero. Of larger numbers products with powers of two are exact.
+        const std::int32_t zeros = any == 0 ? -1 : 0, outside = (most < lowest ? -1 : 0) | (most > 252 ? -1 : 0);
+        special[lane] = (outside & ~zeros) | (worst == 255 ? -1 : 0);
+        most = smaller(larger(most, lowest), 252);
+        unit[lane] = most;
+        const float scale = std::bit_cast<float>((bias + bias + below - most) << 23);
+        std::int32_t upper = 0, lower = 0;
+        for (unsigned i = 0; i < 4; ++i) {
+            // In multiples of 2^-27: 28 bits with sign, of which 16 and 12 are multiplied by nine bits of weight.
+            const float scaled = std::bit_cast<float>(weight[i][lane] != 0 ? texel[i][lane] : 0) * scale;
+            const auto kept = static_cast<std::int32_t>(scaled);
+            upper += (kept >> 12) * weight[i][lane];
+            lower += (kept & 4095) * weight[i][lane];
+        }
+        high[lane] = upper;
+        low[lane] = lower;
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        const double sum = static_cast<double>(high[lane]) * 4096 + static_cast<double>(low[lane]);
+        const auto rounded = std::bit_cast<double>((std::bit_cast<std::uint64_t>(sum) + half_of_last_bit) & ~last_bits);
+        sums[lane] = std::bit_cast<std::int32_t>(static_cast<float>(rounded));
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        const std::int32_t exponent = (sums[lane] >> 23 & 255) + unit[lane] - bias - below - 8;
+        // What is left of numbers with signs may be a zero or very small.
+        const std::int32_t bad = (exponent < 3 ? -1 : 0) & (texel_signs(texel, lane) != 0 ? -1 : 0);
+        special[lane] |= bad;
+        const float down = std::bit_cast<float>((unit[lane] - below - 8) << 23);
+        result[lane] = std::bit_cast<std::uint32_t>(std::bit_cast<float>(sums[lane]) * down);
+    }
+}
+
+/// Sums of halves (their bits), cut to multiples of 2^-14 of the largest one's leading bit and rounded to 11 bits, away
+/// from zero in the middle. `special`: not 0 where that does not hold (infinities, NaNs, sums below a half's normal
+/// ones).
+template <unsigned lanes>
+PLANE_INLINE void sum_halves(const std::uint32_t (&texel)[4][lanes], const std::int32_t (&weight)[4][lanes],
+                             std::uint32_t* __restrict result, std::int32_t* __restrict special) {
+    constexpr std::int32_t bias = 127, below = 14, least = bias - 24; ///< the smallest half's exponent
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        std::int32_t most = least, worst = 0;
+        std::uint32_t any = 0;
+        float values[4];
+        for (unsigned i = 0; i < 4; ++i) {
+            const std::uint32_t bits = texel[i][lane], magnitude = bits & 0x7fff;
+            worst = larger(worst, static_cast<std::int32_t>(magnitude));
+            any |= bits;
+            values[i] = std::bit_cast<float>(weight[i][lane] != 0 ? magnitude << 13 : 0) * 0x1p112f;
+            most = larger(most, std::bit_cast<std::int32_t>(values[i]) >> 23);
+            values[i] = (bits & 0x8000) != 0 ? -values[i] : values[i];
+        }
+        const float scale = std::bit_cast<float>((bias + bias + below - most) << 23);
+        std::int32_t sum = 0;
+        for (unsigned i = 0; i < 4; ++i) sum += static_cast<std::int32_t>(values[i] * scale) * weight[i][lane];
+        const float total = static_cast<float>(sum) * std::bit_cast<float>((most - below - 8) << 23);
+        result[lane] = (std::bit_cast<std::uint32_t>(total) + 0x1000) & 0xffffe000;
+        const std::int32_t low = std::fabs(total) < 0x1p-14f ? -1 : 0, zeros = any == 0 ? -1 : 0;
+        special[lane] = (worst >= 0x7c00 ? -1 : 0) | (low & ~zeros);
     }
 }
 
 /// Channel `index` of texels of four bytes or fewer.
-PLANE_INLINE void take_bytes(const std::uint32_t* __restrict texel, unsigned index, std::uint32_t* __restrict channel) {
+template <unsigned lanes>
+PLANE_INLINE void take_bytes(const std::uint32_t (&texel)[lanes], unsigned index,
+                             std::uint32_t (&__restrict channel)[lanes]) {
     for (unsigned lane = 0; lane < lanes; ++lane) channel[lane] = texel[lane] >> (8 * index) & 255;
 }
 
 /// Bytes as floats from 0 to 1, correctly rounded.
-PLANE_INLINE void normalize_bytes(std::uint32_t* channel) {
+template <unsigned lanes> PLANE_INLINE void normalize_bytes(std::uint32_t (&channel)[lanes]) {
     for (unsigned lane = 0; lane < lanes; ++lane)
         channel[lane] =
             std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(channel[lane])) / 255.0f);
 }
 
 /// Sums of unsigned integers of up to 16 bits, scaled to 16 bits, as floats from 0 to 1.
+template <unsigned lanes>
 PLANE_INLINE void sum_integers(const std::uint32_t (&texel)[4][lanes], const std::int32_t (&weight)[4][lanes],
                                std::uint32_t scale, std::uint32_t* __restrict result) {
     for (unsigned lane = 0; lane < lanes; ++lane) {

@@ -192,6 +192,10 @@ void run_lane(const LaneCall& at) {
 const TextureObject* common_object(const Call& call) {
     if (call.active == 0) return nullptr;
     const std::uint64_t handle = call.handle[std::countr_zero(call.active)];
+    std::uint64_t differing = 0; // lanes at rest may have any
+    const auto count = static_cast<unsigned>(std::bit_width(call.active));
+    for (unsigned lane = 0; lane < count; ++lane) differing |= call.handle[lane] ^ handle;
+    if (differing == 0) return TextureTable::get().last(handle & TextureTable::number_bits);
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1)
         if (call.handle[std::countr_zero(lanes)] != handle) return nullptr;
     return TextureTable::get().last(handle & TextureTable::number_bits);

@@ -133,6 +133,16 @@ bool uses_shared_memory(const FunctionGraph& graph) {
     return !graph.shared.empty();
 }
 
+/// Calls of the texture unit take as long for 16 lanes as for 32 (runtime/texture/plane_fetch).
+bool fetches_from_textures(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
+            if (form.chapter == "texture" && ptx::any(form.effects, Effects::load)) return true;
+        }
+    return false;
+}
+
 /// What a step computes lane by lane, in 32-bit words of one lane: the length of the code that
 /// grows with the width.
 unsigned varying_words(const FunctionGraph& graph) {
@@ -154,6 +164,7 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
     if (target.avx512) return words * 32 / 16 > loop_registers_avx512 ? 16 : natural;
     if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
     const unsigned code = varying_words(graph);
+    if (code <= long_code && fetches_from_textures(graph)) return 32;
     const bool repeats = !graph.forest.loops.empty() || uses_shared_memory(graph);
     const unsigned widest = code > long_code ? 8 : repeats ? 32 : natural;
     for (unsigned width : {32u, 16u})

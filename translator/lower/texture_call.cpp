@@ -25,6 +25,7 @@ TextureCallBuffer::TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& ins
     : e_(e) {
     Ir& ir = e.ir();
     buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::TextureCall) / 8), "texture");
+    llvm::cast<llvm::AllocaInst>(buffer_)->setAlignment(llvm::Align(64));
     set(offsetof(abi::TextureCall, operation), std::uint32_t(operation));
     set(offsetof(abi::TextureCall, line), inst.location.line);
     ir.CreateStore(e.active_bits(), place(offsetof(abi::TextureCall, active)));
