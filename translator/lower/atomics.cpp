@@ -253,9 +253,13 @@ Value* lane_by_lane_in_private(WarpEmitter& e, const AtomicAccess& access, bool 
     Value* window = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared");
     Value* distances = ir.CreateSub(e.broadcast(access.address.address), e.splat(window));
     Value* places = ir.CreateTrunc(distances, e.lanes_type(ir.getInt32Ty()));
+    Value* fits = are_own_memory(e, distances, access.operation.bits() / 8);
+    if (!e.all_active()) { // lanes that are not have any address, poison too
+        Value* all = ir.getInt64(e.width() == 64 ? ~0ull : (1ull << e.width()) - 1);
+        fits = ir.CreateLogicalAnd(ir.CreateICmpEQ(e.active_bits(), all), fits);
+    }
     return e.if_else(
-        are_own_memory(e, distances, access.operation.bits() / 8),
-        [&] { return all_in_own_memory(e, access, window, places, wants_result); },
+        fits, [&] { return all_in_own_memory(e, access, window, places, wants_result); },
         [&] { return lane_by_lane(e, access, wants_result); });
 }
 
@@ -285,7 +289,9 @@ Value* carry_out(WarpEmitter& e, const AtomicAccess& access, bool wants_result) 
     bool fits = access.operation.bits() <= 64;
     if (access.private_memory && fits && distinct_lanes(access.address, access.operation.bits() / 8))
         return as_vector(e, access);
-    if (access.private_memory && fits && e.width() > 1 && e.all_active() &&
+    // Without mask registers blocks come in two versions, one of which has all lanes active.
+    const bool may_be_whole = e.all_active() || e.options().target.avx512;
+    if (access.private_memory && fits && e.width() > 1 && may_be_whole &&
         e.options().optimization != Optimization::least)
         return lane_by_lane_in_private(e, access, wants_result);
     return lane_by_lane(e, access, wants_result);
