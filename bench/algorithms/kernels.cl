@@ -17,6 +17,9 @@
 #define MAX max
 #define EXP native_exp
 #define RSQRT native_rsqrt
+#define SQRT sqrt
+#define FENCE mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define ATOMIC_ADD_GLOBAL(p, v) atomic_add(p, v)
 #define HALF half
 #define LOAD_HALF(p, i) vload_half((i), (p))
 unsigned reverse_bits(unsigned x) {

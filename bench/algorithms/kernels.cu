@@ -19,6 +19,9 @@
 #define MAX max
 #define EXP __expf
 #define RSQRT rsqrtf
+#define SQRT sqrtf
+#define FENCE __threadfence()
+#define ATOMIC_ADD_GLOBAL(p, v) atomicAdd(p, v)
 #define REVERSE __brev
 #define DP4A __dp4a
 #define HALF __half

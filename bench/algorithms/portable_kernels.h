@@ -52,6 +52,53 @@ KERNEL block_scan(GLOBAL const unsigned* in, GLOBAL unsigned* out) {
     out[base + 2 * t + 1] = tree[2 * t + 1];
 }
 
+// Exclusive sums of all numbers in one pass, by tiles of 1,024: a group takes the next tile by a ticket, adds up its
+// own, and looks back over what the tiles before it have published. `state`: the ticket, then for each tile a word that
+// says what it has published (twice the launch's number, one more when that is the sum of all up to its end), its own
+// sum and that one.
+KERNEL look_back_scan(GLOBAL const unsigned* in, GLOBAL unsigned* out, GLOBAL unsigned* state, int tiles) {
+    SHARED unsigned sums[256];
+    SHARED unsigned ticket[1];
+    SHARED unsigned before[1];
+    int t = LOCAL_X;
+    if (t == 0) ticket[0] = ATOMIC_ADD_GLOBAL(&state[0], 1u);
+    BARRIER;
+    unsigned tile = ticket[0] % (unsigned)tiles, launch = ticket[0] / (unsigned)tiles + 1u;
+    GLOBAL const unsigned* own = in + tile * 1024u + 4 * t;
+    unsigned a = own[0], b = own[1], c = own[2], d = own[3], sum = a + b + c + d;
+    sums[t] = sum;
+    BARRIER;
+    for (int reach = 1; reach < 256; reach *= 2) {
+        unsigned other = t >= reach ? sums[t - reach] : 0u;
+        BARRIER;
+        sums[t] += other;
+        BARRIER;
+    }
+    if (t == 0) {
+        GLOBAL volatile unsigned* published = (GLOBAL volatile unsigned*)state + 1;
+        unsigned all = sums[255], earlier = 0u;
+        published[3u * tile + 1u] = all;
+        FENCE;
+        published[3u * tile] = 2u * launch;
+        for (int back = (int)tile - 1; back >= 0; --back) {
+            unsigned what;
+            do what = published[3 * back];
+            while (what < 2u * launch);
+            FENCE;
+            earlier += published[3 * back + (what & 1u ? 2 : 1)];
+            if (what & 1u) break;
+        }
+        published[3u * tile + 2u] = earlier + all;
+        FENCE;
+        published[3u * tile] = 2u * launch + 1u;
+        before[0] = earlier;
+    }
+    BARRIER;
+    unsigned first = before[0] + sums[t] - sum;
+    GLOBAL unsigned* place = out + tile * 1024u + 4 * t;
+    place[0] = first, place[1] = first + a, place[2] = first + a + b, place[3] = first + a + b + c;
+}
+
 // One digit of a radix sort: ranks of 256 keys by four bits, one bit after the other, in shared memory.
 KERNEL radix_split(GLOBAL const unsigned* in, GLOBAL unsigned* out, int shift) {
     SHARED unsigned keys[256];
@@ -223,6 +270,24 @@ KERNEL lu_tiles(GLOBAL float* tiles) {
         BARRIER;
     }
     for (int row = 0; row < 32; ++row) tiles[base + row * 32 + t] = a[row][t];
+}
+
+// Cholesky of 32 x 32 tiles in shared memory, 32 threads a tile: each has a row.
+KERNEL cholesky_tiles(GLOBAL const float* tiles, GLOBAL float* factors) {
+    SHARED float a[32][33];
+    int t = LOCAL_X, base = GROUP_X * 1024;
+    for (int row = 0; row < 32; ++row) a[row][t] = tiles[base + row * 32 + t];
+    BARRIER;
+    for (int k = 0; k < 32; ++k) {
+        if (t == k) a[k][k] = SQRT(a[k][k]);
+        BARRIER;
+        if (t > k) a[t][k] = a[t][k] / a[k][k];
+        BARRIER;
+        if (t > k)
+            for (int column = k + 1; column <= t; ++column) a[t][column] = FMA(-a[t][k], a[column][k], a[t][column]);
+        BARRIER;
+    }
+    for (int row = 0; row < 32; ++row) factors[base + row * 32 + t] = t <= row ? a[row][t] : 0.0f;
 }
 
 // Conjugate gradients on a grid: q = A p of the five-point Laplacian, and the groups' parts of p * q.

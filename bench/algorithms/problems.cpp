@@ -2,9 +2,12 @@
 // The problems of portable_kernels.h and their natural OpenMP C++ forms (compiled -O3 for this CPU, no fast-math).
 #include "bench/kernels/kernel_case.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -95,6 +98,33 @@ KernelCase scan_case(int n) {
 #pragma omp parallel for
         for (int group = 0; group < n / 512; ++group)
             std::exclusive_scan(in + group * 512, in + group * 512 + 512, out + group * 512, 0u);
+    };
+    return c;
+}
+
+KernelCase look_back_case(int n) {
+    const int tiles = n / 1024;
+    KernelCase c = make("look_back_scan", {words(n, 2), zeros(n), zeros(1 + 3 * std::size_t(tiles))}, {scalar(tiles)},
+                        1, "GB/s", 8e-9 * n);
+    c.output_is_float = false;
+    launch(c, {unsigned(tiles), 1, 1}, {256, 1, 1});
+    c.openmp = [n](std::vector<Bytes>& b) {
+        const uint32_t* in = as<uint32_t>(b[0]);
+        uint32_t* out = as<uint32_t>(b[1]);
+        // Each thread's sum, then all again from what is before it.
+        std::vector<uint32_t> sums;
+#pragma omp parallel
+        {
+            const int threads = omp_get_num_threads(), me = omp_get_thread_num();
+#pragma omp single
+            sums.assign(std::size_t(threads) + 1, 0);
+            const std::size_t first = std::size_t(n) * me / threads, end = std::size_t(n) * (me + 1) / threads;
+            sums[me + 1] = std::accumulate(in + first, in + end, 0u);
+#pragma omp barrier
+#pragma omp single
+            std::partial_sum(sums.begin(), sums.end(), sums.begin());
+            std::exclusive_scan(in + first, in + end, out + first, sums[me]);
+        }
     };
     return c;
 }
@@ -334,6 +364,42 @@ KernelCase lu_case(int tiles) {
                     for (int column = k + 1; column < 32; ++column)
                         a[row * 32 + column] = std::fma(-a[row * 32 + k], a[k * 32 + column], a[row * 32 + column]);
                 }
+        }
+    };
+    return c;
+}
+
+KernelCase cholesky_case(int tiles) {
+    Bytes data(std::size_t(tiles) * 4096);
+    const Bytes parts = floats(std::size_t(tiles) * 1024, 21);
+    for (int tile = 0; tile < tiles; ++tile)
+        for (int row = 0; row < 32; ++row)
+            for (int column = 0; column < 32; ++column) { // symmetric, large on the diagonal
+                const float* part = as<float>(parts) + std::size_t(tile) * 1024;
+                as<float>(data)[tile * 1024 + row * 32 + column] =
+                    0.5f * (part[row * 32 + column] + part[column * 32 + row]) + (row == column ? 40.0f : 0.0f);
+            }
+    KernelCase c =
+        make("cholesky_tiles", {data, zeros(std::size_t(tiles) * 1024)}, {}, 1, "GFLOP/s", 1e-9 / 3 * 32768 * tiles);
+    c.tolerance = 1e-5f;
+    launch(c, {unsigned(tiles), 1, 1}, {32, 1, 1});
+    c.openmp = [tiles](std::vector<Bytes>& b) {
+        const float* in = as<float>(b[0]);
+        float* out = as<float>(b[1]);
+#pragma omp parallel for
+        for (int tile = 0; tile < tiles; ++tile) {
+            float a[32][32];
+            std::memcpy(a, in + std::size_t(tile) * 1024, sizeof a);
+            for (int k = 0; k < 32; ++k) {
+                a[k][k] = std::sqrt(a[k][k]);
+                for (int row = k + 1; row < 32; ++row) a[row][k] /= a[k][k];
+                for (int row = k + 1; row < 32; ++row)
+                    for (int column = k + 1; column <= row; ++column)
+                        a[row][column] = std::fma(-a[row][k], a[column][k], a[row][column]);
+            }
+            for (int row = 0; row < 32; ++row)
+                for (int column = 0; column < 32; ++column)
+                    out[std::size_t(tile) * 1024 + row * 32 + column] = column <= row ? a[row][column] : 0.0f;
         }
     };
     return c;
@@ -656,6 +722,7 @@ std::vector<KernelCase> all_cases(int scale) {
     return {
         bitonic_case((4 << 20) / scale),
         scan_case((8 << 20) / scale),
+        look_back_case((8 << 20) / scale),
         radix_case((4 << 20) / scale),
         fft_case((2 << 20) / scale),
         rows_case(2048 / side, 2048 / side),
@@ -665,6 +732,7 @@ std::vector<KernelCase> all_cases(int scale) {
         pagerank_case((512 << 10) / scale),
         alignment_case(16384 / scale),
         lu_case(8192 / scale),
+        cholesky_case(8192 / scale),
         cg_case(4096 / side, 2048 / side),
         fdtd_case(2048 / side, 2048 / side),
         lbm_case(1024 / side, 1024 / side),
