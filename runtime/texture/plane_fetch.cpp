@@ -50,7 +50,8 @@ bool is_simple(const Call& call, const TextureObject& texture) {
     if ((call.flags & Call::with_gradients) && texture.sampler.anisotropy > 1)
         return false; // the sampler says what it doesn't do
     if (call.flags == Call::integer_coordinates) return !image.layered && !has_layer(call);
-    return (call.flags & ~no_matter) == 0 && !image.mipmapped && level.width != 0 && level.height != 0;
+    return (call.flags & ~no_matter) == 0 && !image.mipmapped && level.width != 0 && level.height != 0 &&
+           level.width < plane::too_large && level.height < plane::too_large;
 }
 
 Dimension dimension_of(const Sampler& sampler, unsigned index, std::uint32_t size) {

@@ -33,9 +33,12 @@ template <typename Real> PLANE_INLINE std::int32_t floor_to_int(Real value) {
     return cut - (static_cast<Real>(cut) > value ? 1 : 0);
 }
 
+/// Sizes from here on are not for position().
+inline constexpr std::uint32_t too_large = (1 << 17) + 1;
+
 /// The coordinate in 256ths of a texel. Coordinates far outside are drawn in, to where they are outside as well.
 template <bool Normalized, Sampler::Address Mode>
-PLANE_INLINE std::int32_t position(float coordinate, double size, std::int32_t rounding) {
+PLANE_INLINE std::int32_t position(float coordinate, std::int32_t size, std::int32_t rounding) {
     constexpr float far = 0x1p24f; // floats from here on are even
     const float magnitude = std::fabs(coordinate);
     coordinate = magnitude >= std::numeric_limits<float>::min() ? coordinate : 0.0f; // NaN too
@@ -43,21 +46,22 @@ PLANE_INLINE std::int32_t position(float coordinate, double size, std::int32_t r
         const float inside = smaller(larger(coordinate, -0x1p20f), 0x1p20f);
         return (floor_to_int(inside * 512.0f) + rounding) >> 1;
     }
-    constexpr double one = 1 << coordinate::normalized_bits;
+    constexpr std::int32_t one = 1 << coordinate::normalized_bits;
     std::int32_t part = 0;
     if constexpr (Mode == Sampler::wrap || Mode == Sampler::mirror) {
         constexpr float period = Mode == Sampler::wrap ? 1.0f : 2.0f;
-        constexpr std::int32_t last = static_cast<std::int32_t>(one * period) - 1;
+        constexpr std::int32_t last = one * static_cast<std::int32_t>(period) - 1;
         coordinate = magnitude < far ? coordinate : 0.0f;
-        const std::int32_t turn = floor_to_int(coordinate / period);
-        // The difference may round up to the period.
-        const double rest = coordinate - static_cast<double>(turn) * period;
-        part = smaller(static_cast<std::int32_t>(rest * one), last);
+        // What is left of whole periods is a float; below zero it is folded upwards by the mask.
+        const float whole = static_cast<float>(static_cast<std::int32_t>(coordinate * (1 / period))) * period;
+        part = floor_to_int((coordinate - whole) * static_cast<float>(one)) & last;
     } else {
         part = floor_to_int(smaller(larger(coordinate, -4.0f), 4.0f) * static_cast<float>(one));
     }
-    constexpr double drop = 1 << (coordinate::normalized_bits - coordinate::fraction_bits);
-    return floor_to_int((part * size + rounding * (drop / 2)) * (1 / drop));
+    // (part * size + rounding / 2) >> drop, of which no product has more than 31 bits.
+    constexpr std::int32_t drop = coordinate::normalized_bits - coordinate::fraction_bits;
+    const std::int32_t low = part & ((1 << drop) - 1);
+    return (part >> drop) * size + ((low * size + (rounding << (drop - 1))) >> drop);
 }
 
 /// Applies the addressing mode to a texel at most one period outside.
