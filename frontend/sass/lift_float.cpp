@@ -583,12 +583,11 @@ void Lifter::hadd2(const Instruction& inst) {
     const Operand &a = inst.operands[1], &b = inst.operands[2];
     const bool bfloat = inst.has("BF16_V2");
     if (inst.has("F32")) { // -0 and a half: the conversion to f32
-        if (!is_zero_register(a) || !a.negated || a.swizzle > 1 || b.swizzle < 2 || inst.has("SAT") ||
-            inst.has("FTZ") || bfloat)
+        if (!is_zero_register(a) || !a.negated || a.swizzle > 1 || b.swizzle < 2 || inst.has("FTZ") || bfloat)
             refuse_here();
         const std::string pair = read_halves(b, false), half = "%h0", result = temporary();
         emit("cvt.u16.u32 " + half + ", " + pair);
-        emit("cvt.f32.f16 " + result + ", " + half);
+        emit(std::string("cvt") + (inst.has("SAT") ? ".sat" : "") + ".f32.f16 " + result + ", " + half);
         write(inst.operands[0], value_of(result));
         return;
     }

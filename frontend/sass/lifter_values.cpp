@@ -285,6 +285,16 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         case 0x114: return constant(0); // shared memory that the system takes: none
         default: break;
         }
+        // Where the shared memory ends that the system uses, and where in it tiles of several warps
+        // (cooperative_groups) have theirs.
+        const std::int64_t reserved = cubin_.architecture >= 90 ? 0x68 : 0x120;
+        if (offset == reserved || offset == reserved + 4) {
+            const Value place = special(offset == reserved ? "%reserved_smem_offset_end" : "%reserved_smem_offset_1");
+            if (!has_ranks_) emit("sub.s32 " + place.text + ", " + place.text + ", %shared_base");
+            if (cubin_.architecture >= 90)
+                emit("add.s32 " + place.text + ", " + place.text + ", " + std::to_string(system_shared));
+            return place;
+        }
         const std::int64_t constants = cubin_.architecture >= 90 ? 0xd0 : 0x50;
         if (offset == constants || offset == constants + 4) {
             // An address is compared with the window's begin and end, which are one without constants.
