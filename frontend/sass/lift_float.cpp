@@ -706,7 +706,7 @@ void Lifter::hfma2(const Instruction& inst) {
     if (inst.has("FMZ")) refuse_here();
     // -0 * 0 plus a constant: how a constant comes into a register without the integer unit.
     if (is_zero_register(a) && is_zero_register(b) && a.negated != b.negated && c.kind == Kind::immediate &&
-        !inst.has("SAT") && !inst.has("RELU") && !inst.has("FTZ")) {
+        !inst.has("SAT") && !inst.has("RELU") && !inst.has("FTZ") && !inst.has("OOB")) {
         const auto bits = std::uint32_t(c.value);
         const auto changes = [](std::uint32_t half) { return (half & 0x7fffu) > 0x7c00u; };
         if (!changes(bits & 0xffffu) && !changes(bits >> 16) && !inst.has("BF16_V2")) {
@@ -718,9 +718,10 @@ void Lifter::hfma2(const Instruction& inst) {
     const std::string x = read_halves(a, bfloat), y = read_halves(b, bfloat), z = read_halves(c, bfloat),
                       result = temporary();
     if (bfloat && (inst.has("FTZ") || inst.has("SAT"))) refuse_here();
-    emit(std::string("fma.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") +
-         (inst.has("RELU") ? ".relu" : "") + (bfloat ? ".bf16x2 " : ".f16x2 ") + result + ", " + x + ", " + y + ", " +
-         z);
+    if (inst.has("OOB") && (inst.architecture < 90 || inst.has("SAT"))) refuse_here(); // PTX has it there
+    emit(std::string("fma.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("OOB") ? ".oob" : "") +
+         (inst.has("SAT") ? ".sat" : "") + (inst.has("RELU") ? ".relu" : "") + (bfloat ? ".bf16x2 " : ".f16x2 ") +
+         result + ", " + x + ", " + y + ", " + z);
     write(inst.operands[0], value_of(result));
 }
 
