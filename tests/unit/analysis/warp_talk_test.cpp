@@ -80,6 +80,18 @@ TEST_CASE("warp talk: through global memory, where the addresses tell", "[races]
     CHECK_FALSE(talks(own + "mad.wide.u32 %rd3, %r6, 4, %rd2; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];"));
 }
 
+TEST_CASE("warp talk: lanes that a minimum sends to one word of global memory change it together", "[races]") {
+    const std::string clamped = "ld.param.u64 %rd1, [p]; add.u32 %r3, %r6, -1; min.u32 %r3, %r1, %r3;", word = "mad.wide.u32 %rd2, %r3, 4, %rd1;",
+                      load = "ld.global.u32 %r7, [%rd2];", add = "add.u32 %r8, %r7, %r6;", store = "st.global.u32 [%rd2], %r8;";
+    CHECK(talks(clamped + word + load + add + store));
+    CHECK(talks("and.b32 %r1, %r1, 31;" + clamped + word + load + add + store));
+    // They load before one stores, or store what is none of the word; or no two of them have one word.
+    CHECK_FALSE(talks(clamped + word + load + add + "bar.warp.sync -1;" + store));
+    CHECK_FALSE(talks(clamped + word + load + "add.u32 %r8, %r6, 1;" + store));
+    CHECK_FALSE(talks("ld.param.u64 %rd1, [p]; mov.u32 %r3, %r1;" + word + load + add + store));
+    CHECK_FALSE(talks("ld.param.u64 %rd1, [p]; min.u32 %r3, %r6, 100; add.u32 %r3, %r3, %r1;" + word + load + add + store));
+}
+
 TEST_CASE("warp talk: not where lanes wait for each other between, or keep to their own", "[races]") {
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; bar.warp.sync -1; ld.shared.u32 %r7, [%r2 + 4];"));
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; shfl.sync.idx.b32 %r8, %r6, 0, 31, -1; ld.shared.u32 %r7, [%r2 + 4];"));

@@ -337,3 +337,17 @@ FIRST: mad.lo.u32 %r4, %r2, 1000, %r3; st.global.u32 [%l2], %r4;
         CHECK(results[i] == next * 1000 + previous);
     }
 }
+
+TEST_CASE("lanes that a minimum sends to the last word change it once", "[.][talk]") {
+    // cuSOLVER's batched sparse QR: lanes behind the last matrix do its work again.
+    Array<std::uint32_t> words(32), out(64);
+    run(R"(
+    and.b32 %r5, %r60, 31; min.u32 %r1, %r5, 4; mad.wide.u32 %l1, %r1, 4, %l60; mad.wide.u32 %l2, %r60, 4, %l61;
+    ld.global.u32 %r2, [%l1]; add.u32 %r2, %r2, 3; st.global.u32 [%l1], %r2; st.global.u32 [%l2], %r2;
+    )",
+        {1}, {32}, {words.address(), out.address()});
+    for (unsigned i = 0; i < 32; ++i) {
+        CHECK(words.values()[i] == (i < 5 ? 3 : 0));
+        CHECK(out.values()[i] == 3);
+    }
+}

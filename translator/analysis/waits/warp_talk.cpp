@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/waits/warp_talk.h"
 
+#include "translator/analysis/waits/clamped_words.h"
+
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
@@ -455,11 +457,11 @@ private:
 } // namespace
 
 bool talks_without_meeting(const FunctionGraph& graph, const BlockShape& block) {
-    return OpenStores(graph, block).reach_others_loads();
+    return changes_clamped_words(graph) || OpenStores(graph, block).reach_others_loads();
 }
 
 bool talks_through_global(const FunctionGraph& graph, const BlockShape& block) {
-    return OpenStores(graph, block).reach_others_global_loads();
+    return changes_clamped_words(graph) || OpenStores(graph, block).reach_others_global_loads();
 }
 
 } // namespace ptarmigan::translator
