@@ -715,8 +715,15 @@ void Lifter::hfma2(const Instruction& inst) {
         }
     }
     const bool bfloat = inst.has("BF16_V2");
-    const std::string x = read_halves(a, bfloat), y = read_halves(b, bfloat), z = read_halves(c, bfloat),
-                      result = temporary();
+    const std::string x = read_halves(a, bfloat), z = read_halves(c, bfloat), result = temporary();
+    std::string y = read_halves(b, bfloat);
+    if (inst.has("H0_NH1")) { // a complex number times i: the lower half above, the upper one negated below
+        if (b.swizzle != 0 || b.kind != Kind::reg) refuse_here();
+        const std::string turned = temporary();
+        emit("prmt.b32 " + turned + ", " + y + ", 0, 0x1032");
+        emit("xor.b32 " + turned + ", " + turned + ", 0x8000");
+        y = turned;
+    }
     if (bfloat && (inst.has("FTZ") || inst.has("SAT"))) refuse_here();
     if (inst.has("OOB") && (inst.architecture < 90 || inst.has("SAT"))) refuse_here(); // PTX has it there
     emit(std::string("fma.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("OOB") ? ".oob" : "") +

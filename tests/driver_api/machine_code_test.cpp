@@ -65,7 +65,7 @@ TEST_CASE("machine code: atomic operations that ptxas combined") {
 
 TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, numbers of 8 bits, bf16 and integers, products with a scale, barriers of a counted number of threads, vectors in one atomic operation, packed integers") {
     driver_test::context();
-    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16", "negated_doubles", "round_to_tf32", "bytes", "bfloat_integers", "packed_and_scaled", "counted_barriers", "vector_atomics", "packed_integers"}) {
+    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16", "negated_doubles", "round_to_tf32", "bytes", "bfloat_integers", "packed_and_scaled", "counted_barriers", "vector_atomics", "packed_integers", "turned_halves"}) {
         CAPTURE(kernel);
         const std::vector<std::uint32_t> expected = results("hopper_forms.ptx", kernel);
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 500);
