@@ -172,8 +172,15 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
     return 8;
 }
 
-/// Ways of the first cache.
-constexpr unsigned cache_ways = 8;
+/// Whether lanes, each on rows of its own, find their lines in the first cache in the next round. On Zen 5 (12 ways,
+/// 2026-11-27, CPU ms by turns at 32, 16 and 8 lanes) 16 lanes are faster on one row each, (gemv_rows of
+/// 4,096) 4.9, 2.6 and 3.3, (syrk of 512) 32, 18 and 21, and slower on two (GESUMMV of 4,096 at 16, 8 and 4) 8.3, 5.3
+/// and 6.8.
+bool fits_cache(const RowWalks& walks, const TargetCpu& target, unsigned width) {
+    if (target.cpu == "znver5" && width == 16 && walks.rows == 1) return true;
+    constexpr unsigned ways = 8;
+    return walks.lines_in_set <= ways && (width <= 8 || !target.has_slow_gathers());
+}
 
 /// The widest step whose lanes, each on a row of its own, find their lines in the first cache in the next round. Where
 /// gathers are slow no more than 8 lanes anyway. Measured on a Zen 3 (2026-11-27, CPU ms, PolyBench's kernels), rows of
@@ -186,7 +193,7 @@ unsigned width_by_rows(const FunctionGraph& graph, const TargetCpu& target, unsi
         if (width > widest) continue;
         const RowWalks walks = find_row_walks(graph, width);
         if (!walks.any) return widest;
-        if (walks.lines_in_set <= cache_ways && (width <= 8 || !target.has_slow_gathers())) return width;
+        if (fits_cache(walks, target, width)) return width;
     }
     return 1;
 }

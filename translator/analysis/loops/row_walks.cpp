@@ -62,7 +62,7 @@ RowWalks find_row_walks(const FunctionGraph& graph, unsigned lanes) {
             if (graph.forest.loop_of[block] == loop)
                 for (const GraphInstruction& instruction : graph.blocks[block].instructions)
                     if (std::optional<ValueId> row = row_address(graph, instruction.inst, lanes)) rows.insert(*row);
-        unsigned lines = 0;
+        unsigned lines = 0, count = 0;
         std::set<std::map<LinearSum::Term, std::int64_t>> seen; // unrolled loops come to a row by several registers
         for (ValueId row : rows) {
             if (!strides) strides.emplace(graph);
@@ -72,8 +72,10 @@ RowWalks find_row_walks(const FunctionGraph& graph, unsigned lanes) {
             const std::optional<LinearSum> sum = strides->sums().of(row, loop);
             if (sum && !seen.insert(sum->terms).second) continue;
             lines += lines_in_set(graph.values[row].shape, lanes);
+            ++count;
         }
         result.lines_in_set = std::max(result.lines_in_set, lines);
+        result.rows = std::max(result.rows, count);
     }
     return result;
 }

@@ -13,6 +13,7 @@ struct RowWalks {
     /// Most lines that must share one set of the first cache (64 sets of lines of 64 bytes) in a loop, if `lanes` lanes
     /// go together. Rows at a distance that only the launch knows count as well spread.
     unsigned lines_in_set = 0;
+    unsigned rows = 0; ///< most that a lane walks along in a loop
 };
 
 /// Needs shapes; of fewer lanes, the others' distances are taken for alike.
