@@ -97,6 +97,21 @@ TEST_CASE("a guarded load whose old value nobody reads may be uniform") {
     CHECK(k.shape_of("%r2").is_uniform());
 }
 
+TEST_CASE("what only instructions with its guard read, or what they alone read, is uniform with the result") {
+    // %r3 is the square of a lane's number before, and goes round the loop; only the chain of %p1 looks at it.
+    const auto shape = [](const std::string& guard) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5; mov.u32 %r6, 0;"
+                         "LOOP: @%p1 ld.global.u32 %r3, [%rd1]; add.u32 %r4, %r3, 1; @%p1 add.u32 %r5, %r4, %r6;" +
+                         guard + " st.global.u32 [%rd1+4], %r5; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, %r2; @%p2 bra LOOP; ret;");
+        return k.shape_of("%r4");
+    };
+    CHECK(shape("@%p1").is_uniform());
+    CHECK(shape("").is_uniform()); // %r5 keeps another value, not that one
+    AnalysedKernel seen("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5;"
+                        "@%p1 ld.global.u32 %r3, [%rd1]; add.u32 %r4, %r3, 1; @!%p1 st.global.u32 [%rd1+4], %r4; ret;");
+    CHECK(seen.shape_of("%r4").is_varying());
+}
+
 TEST_CASE("shuffles are uniform where all lanes of the warp get one lane's value") {
     const auto shape = [](const char* lane, const char* segment, const char* mask) {
         AnalysedKernel k(std::string("mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r1; ld.param.u32 %r3, [n]; shfl.sync.idx.b32 %r4, %r2, ") +

@@ -270,54 +270,91 @@ void Simplifier::resolve_all() {
     }
 }
 
-/// Where every reader of a guarded result has the same guard, nobody sees the previous value: it becomes undefined,
-/// which takes chains of predicated instructions out of loop-carried phis.
+/// Where a guarded result is looked at only where its guard holds, by instructions with the same guard or by what they
+/// alone read, nobody sees the previous value: it becomes undefined, which takes chains of predicated instructions out
+/// of loop-carried phis. Machine code has registers that only such chains read, and that are theirs for a while.
 void Simplifier::prune_previous() {
-    struct Readers {
-        bool any = false, other = false;
+    struct Need {
+        enum class Kind : std::uint8_t { none, under_guard, always } kind = Kind::none;
         ValueId guard = no_value;
         bool negated = false;
+        bool operator==(const Need&) const = default;
     };
-    std::vector<Readers> readers(graph_.values.size());
-    auto read = [&](ValueId value, ValueId guard, bool negated) {
-        Readers& r = readers[value];
-        if (guard == no_value || (r.any && (r.guard != guard || r.negated != negated))) r.other = true;
-        r.any = true;
-        r.guard = guard;
-        r.negated = negated;
+    const Need always{Need::Kind::always};
+    struct Definition {
+        const GraphInstruction* instruction = nullptr;
+        const Phi* phi = nullptr;
+        std::size_t place = 0; // among the instruction's results
+    };
+    std::vector<Need> needs(graph_.values.size());
+    std::vector<Definition> made(graph_.values.size());
+    std::vector<ValueId> work;
+    const auto need = [&](ValueId value, const Need& how) {
+        Need& known = needs[value];
+        if (known == how || known.kind == Need::Kind::always) return;
+        known = known.kind == Need::Kind::none ? how : always;
+        work.push_back(value);
+    };
+    const auto own_guard = [](const ptx::Instruction& inst) {
+        return Need{Need::Kind::under_guard, inst.guard, inst.guard_negated};
+    };
+    const auto need_operands = [&](const GraphInstruction& instruction, const Need& how) {
+        for_each_register(graph_, instruction, [&](const Operand& operand, bool is_definition) {
+            if (!is_definition) need(operand.index, how);
+        });
+    };
+    const auto is_computed = [](const ptx::Instruction& inst) {
+        return is_removable(inst) && !has_effect(inst, ptx::Effects::load);
     };
     for (const Block& block : graph_.blocks) {
-        for (const Phi& phi : block.phis)
-            for (ValueId value : phi.incoming) read(value, no_value, false);
-        if (block.terminator.condition != no_value) read(block.terminator.condition, no_value, false);
-    }
-    // Last to first: a reader's own `previous` counts only if it is still there.
-    for (auto block = graph_.blocks.rbegin(); block != graph_.blocks.rend(); ++block) {
-        for (auto it = block->instructions.rbegin(); it != block->instructions.rend(); ++it) {
-            const ptx::Instruction& inst = it->inst;
-            bool guarded = inst.guard != ptx::no_id;
-            if (guarded && !it->previous.empty()) {
-                FewValues results = definitions(graph_, *it);
-                for (std::size_t i = 0; i < results.size(); ++i) {
-                    const Readers& r = readers[results[i]];
-                    bool hidden = !r.other && (!r.any || (r.guard == inst.guard && r.negated == inst.guard_negated));
-                    if (hidden && !graph_.values[it->previous[i]].is_undefined) {
-                        SsaValue undefined;
-                        undefined.type = graph_.values[results[i]].type;
-                        undefined.is_undefined = true;
-                        it->previous[i] = ValueId(graph_.values.size());
-                        graph_.values.push_back(std::move(undefined));
-                        readers.emplace_back();
-                    }
-                    read(it->previous[i], no_value, false);
-                }
-            }
-            if (guarded) read(inst.guard, no_value, false);
-            for_each_register(graph_, *it, [&](Operand& operand, bool definition) {
-                if (!definition) read(operand.index, guarded ? inst.guard : no_value, inst.guard_negated);
-            });
+        for (const Phi& phi : block.phis) made[phi.result].phi = &phi;
+        for (const GraphInstruction& instruction : block.instructions) {
+            const FewValues results = definitions(graph_, instruction);
+            for (std::size_t i = 0; i < results.size(); ++i) made[results[i]] = {&instruction, nullptr, i};
         }
     }
+    for (const Block& block : graph_.blocks) {
+        if (block.terminator.condition != no_value) need(block.terminator.condition, always);
+        for (const GraphInstruction& instruction : block.instructions) {
+            const bool is_guarded = instruction.inst.guard != ptx::no_id;
+            if (is_guarded) need(instruction.inst.guard, always);
+            if (!is_computed(instruction.inst))
+                need_operands(instruction, is_guarded ? own_guard(instruction.inst) : always);
+        }
+    }
+    while (!work.empty()) {
+        const ValueId value = work.back();
+        work.pop_back();
+        const Definition& definition = made[value];
+        // Another round's guard is another one.
+        if (definition.phi != nullptr)
+            for (const ValueId incoming : definition.phi->incoming) need(incoming, always);
+        if (definition.instruction == nullptr) continue;
+        const GraphInstruction& instruction = *definition.instruction;
+        if (instruction.inst.guard == ptx::no_id) {
+            if (is_computed(instruction.inst)) need_operands(instruction, needs[value]);
+            continue;
+        }
+        const Need own = own_guard(instruction.inst), other{own.kind, own.guard, !own.negated};
+        if (needs[value] != other) need_operands(instruction, own);
+        if (needs[value] != own && !instruction.previous.empty()) need(instruction.previous[definition.place], other);
+    }
+    for (Block& block : graph_.blocks)
+        for (GraphInstruction& instruction : block.instructions) {
+            if (instruction.inst.guard == ptx::no_id || instruction.previous.empty()) continue;
+            const FewValues results = definitions(graph_, instruction);
+            for (std::size_t i = 0; i < results.size(); ++i) {
+                const Need& how = needs[results[i]];
+                const bool is_hidden = how.kind == Need::Kind::none || how == own_guard(instruction.inst);
+                if (!is_hidden || graph_.values[instruction.previous[i]].is_undefined) continue;
+                SsaValue undefined;
+                undefined.type = graph_.values[results[i]].type;
+                undefined.is_undefined = true;
+                instruction.previous[i] = ValueId(graph_.values.size());
+                graph_.values.push_back(std::move(undefined));
+                needs.emplace_back();
+            }
+        }
 }
 
 void Simplifier::remove_dead() {
