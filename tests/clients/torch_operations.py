@@ -590,6 +590,20 @@ def grad_conv(d):
 
 
 @operation
+def conv_tf32(d):
+    """Small images of many channels, for which cuDNN takes its persistent tf32 kernels on Hopper."""
+    torch.backends.cudnn.allow_tf32 = True
+    parts = []
+    for inner, outer, size, stride in (32, 64, 2, 2), (64, 64, 1, 1), (64, 128, 14, 2):
+        x = normal(8, inner, size, size).to(d).requires_grad_()
+        w = (normal(outer, inner, 3, 3) / (3 * inner**0.5)).to(d).requires_grad_()
+        y = F.conv2d(x, w, stride=stride, padding=1)
+        y.pow(2).mean().backward()
+        parts += [y, x.grad, w.grad]
+    return parts
+
+
+@operation
 def grad_dropout(d):
     x = torch.ones(100, device=d, requires_grad=True)
     F.dropout(x, 0.5).sum().backward()
@@ -695,7 +709,7 @@ def results(value):
 
 # Products of halves, and those for which cuDNN may take tf32; all others are f32 sums in another order.
 COARSE = {
-    "matmul_half", "matmul_bf16", "amp", "sdpa_half", "conv1d", "conv2d", "conv2d_dw", "grad_conv", "rnn",
+    "matmul_half", "matmul_bf16", "amp", "sdpa_half", "conv1d", "conv2d", "conv2d_dw", "conv_tf32", "grad_conv", "rnn",
     "train_gpt_bf16", "train_resnet", "train_scaled",
 }  # fmt: skip
 # Losses of many steps, each on what the one before made.
