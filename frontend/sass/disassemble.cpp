@@ -45,7 +45,11 @@ std::string immediate(const Instruction& inst, const Operand& operand) {
     const auto bits = static_cast<std::uint32_t>(operand.value);
     switch (operand.type) {
     case ImmediateType::signed_int: return signed_hexadecimal(operand.value);
-    case ImmediateType::f32: return floating(std::bit_cast<float>(bits), (bits & 0x400000u) != 0);
+    case ImmediateType::f32:
+        if (inst.form->id == FormId::f2i && inst.has("F16")) return floating(half(bits), (bits & 0x200u) != 0);
+        if (inst.form->id == FormId::f2i && inst.has("BF16"))
+            return floating(std::bit_cast<float>(bits << 16), (bits & 0x40u) != 0);
+        return floating(std::bit_cast<float>(bits), (bits & 0x400000u) != 0);
     case ImmediateType::f64_high:
         return floating(std::bit_cast<double>(std::uint64_t(bits) << 32), (bits & 0x80000u) != 0);
     case ImmediateType::f16x2: {

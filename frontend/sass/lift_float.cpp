@@ -542,7 +542,12 @@ std::string Lifter::read_halves(const Operand& operand, bool bfloat) {
 }
 
 std::string Lifter::read_half(const Operand& operand) {
-    if (operand.kind == Kind::immediate || operand.part > 1) refuse_here();
+    if (operand.part > 1) refuse_here();
+    if (operand.kind == Kind::immediate) { // its 16 bits
+        const auto bits = std::uint32_t(operand.value);
+        if (bits > 0xffff || operand.part != 0 || operand.absolute || operand.negated) refuse_here();
+        return half_of(in_register(constant(bits)));
+    }
     std::string text = in_register(read_plain(operand));
     const auto change = [&](const char* opcode, const char* by) {
         const std::string result = temporary();

@@ -77,11 +77,7 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
     const std::string variable = !is_shared                ? "sass_stack"
                                  : kernel_.shared_size > 0 ? "sass_shared"
                                                            : "sass_dynamic_shared";
-    if (!is_shared && stack_ == Stack::growing) {
-        if (sum.empty()) return "[%local_base" + plus(offset) + "]";
-    } else if (!is_shared && kernel_.stack_size == 0) {
-        refuse_here("local memory of a kernel without a stack");
-    }
+    if (!is_shared && stack_ == Stack::growing && sum.empty()) return "[%local_base" + plus(offset) + "]";
     if (sum.empty()) return "[" + variable + plus(offset) + "]";
     if (is_shared) {
         if (!has_ranks_) add("%shared_base");
@@ -190,7 +186,20 @@ void Lifter::load(const Instruction& inst) {
     load_value(inst, opcode, target, inst.operands[is_global ? 2 : 1], space,
                is_global ? condition(inst.operands[3]) : Condition());
 }
+/// What stands behind QSPC.L in the atomics of libcu++ is in kernels without local memory, too, where no address comes
+/// there: it would fault.
+bool Lifter::is_local_fault(const Instruction& inst) {
+    if (stack_ == Stack::growing || kernel_.stack_size != 0) return false;
+    emit_guarded("trap");
+    return true;
+}
+
 void Lifter::load_local(const Instruction& inst) {
+    if (is_local_fault(inst)) {
+        const unsigned first = index_of(inst.operands[0]), bytes = size_of(inst).bytes;
+        for (unsigned i = 0; 4 * i < bytes && first != zero_register; ++i) write_index(first + i, constant(0));
+        return;
+    }
     load_value(inst, "ld.local", inst.operands[0], inst.operands[1], ".local");
 }
 void Lifter::load_shared(const Instruction& inst) {
@@ -203,6 +212,7 @@ void Lifter::store(const Instruction& inst) {
     store_value(inst, "st" + order + space, inst.operands[0], index_of(inst.operands[1]), space);
 }
 void Lifter::store_local(const Instruction& inst) {
+    if (is_local_fault(inst)) return;
     store_value(inst, "st.local", inst.operands[0], index_of(inst.operands[1]), ".local");
 }
 void Lifter::store_shared(const Instruction& inst) {

@@ -331,7 +331,8 @@ private:
     std::string atomic_operand(bool is_integer, unsigned index);
     std::string vector_operands(const Operand& first, unsigned registers, bool is_of_halves);
     bool lift_shared_loop(const Block& block);
-    std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
+    std::string half_of(const std::string& value);
+    bool is_local_fault(const Instruction& inst); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
     void multiply_scaled(const Instruction& inst, const char* scale);
     void add_shifted_with_carry(const Instruction& inst);

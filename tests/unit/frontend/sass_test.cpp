@@ -289,6 +289,10 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         {0x0000000400097304, 0x000e22000020a000, {"shr.u32 %", ", 16;", "setp.ge.and.s32 %", "selp.b32 %", "0x7fff"}},
         // CALL.REL.NOINC R4, where no function's address is known
         {0xffffffe404007344, 0x025fea0003c3ffff, {"trap;", "exit;"}},
+        // F2I.S16.F16.TRUNC.NTZ R9, 3.140625
+        {0x0000424800097905, 0x000ea2000010e900, {"mov.b32 %", ", 0x4248;", "cvt.u16.u32 %h", "cvt.rzi.s16.f16 %"}},
+        // LDL.U8 R9, [R4+0x9] in a kernel without local memory
+        {0x0000090004097983, 0x000ea80000100000, {"trap;"}},
         // MEMBAR.GPU
         {0x0000000000007992, 0x000fec0000012000, {"fence.sc.gpu;"}},
     };
