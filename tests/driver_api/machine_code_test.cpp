@@ -73,6 +73,13 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, n
     }
 }
 
+TEST_CASE("machine code: whole numbers of bf16") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("bfloat_rounding.ptx", "bfloat_rounding");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 300);
+    CHECK(results("bfloat_rounding.sm_90.cubin", "bfloat_rounding") == expected);
+}
+
 TEST_CASE("machine code: products with a negated matrix") {
     driver_test::context();
     for (const char* kernel : {"negated_halves", "negated_tf32", "negated_doubles"}) {
