@@ -15,14 +15,14 @@ using namespace ptarmigan::translator;
 namespace {
 
 /// %r1 is %tid.x, %r2 its word in `words`, %r6 is n.
-bool talks(const std::string& body) {
+bool talks(const std::string& body, unsigned threads = 128) {
     test::AnalysedKernel kernel(R"(
         mov.u32 %r1, %tid.x;
         mov.u32 %r10, words;
         mad.lo.u32 %r2, %r1, 4, %r10;
         ld.param.u32 %r6, [n];
     )" + body + "ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r7; ret;",
-                                {128, 1, 1}, 1, ".shared .align 4 .b8 words[8192];\n.shared .align 4 .b8 others[8192];\n");
+                                {threads, 1, 1}, 1, ".shared .align 4 .b8 words[8192];\n.shared .align 4 .b8 others[8192];\n");
     return talks_without_meeting(kernel.graph, kernel.shape);
 }
 
@@ -75,9 +75,15 @@ TEST_CASE("warp talk: through global memory, where the addresses tell", "[races]
     CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; bar.warp.sync -1; ld.global.u32 %r7, [%rd2 + 4];"));
     CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd2];"));
     CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd2 + 512];"));
-    // Another pointer, a distance that nobody knows.
-    CHECK_FALSE(talks(own + "ld.param.u64 %rd3, [q]; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];"));
-    CHECK_FALSE(talks(own + "mad.wide.u32 %rd3, %r6, 4, %rd2; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];"));
+    // Another pointer, a distance that nobody knows: of that, what a block of one warp does.
+    const std::string pointer = own + "ld.param.u64 %rd3, [q]; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];";
+    CHECK_FALSE(talks(pointer));
+    CHECK_FALSE(talks(pointer, 32));
+    const std::string next = own + "mov.u32 %r7, 0; round: add.u32 %r3, %r1, 1; rem.u32 %r3, %r3, %r6; mad.wide.u32 %rd3, %r3, 4, %rd1;"
+                                   "ld.global.u32 %r8, [%rd3]; st.global.u32 [%rd2], %r8; add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, %r6; @%p1 bra round;";
+    CHECK_FALSE(talks(next));
+    CHECK_FALSE(talks(next, 33));
+    CHECK(talks(next, 32));
 }
 
 TEST_CASE("warp talk: lanes that a minimum sends to one word of global memory change it together", "[races]") {

@@ -351,3 +351,22 @@ TEST_CASE("lanes that a minimum sends to the last word change it once", "[.][tal
         CHECK(out.values()[i] == 3);
     }
 }
+
+TEST_CASE("a block of one warp moves an array on round by round without a barrier", "[.][talk]") {
+    // CuPy's max_len_seq: each lane takes its neighbour's element, wherever that is.
+    std::vector<std::uint32_t> expected(21);
+    for (unsigned i = 0; i < 21; ++i) expected[i] = i * i + 3;
+    const Array<std::uint32_t> state(expected);
+    run(R"(
+    mad.wide.u32 %l1, %r60, 4, %l60; mov.u32 %r1, 0; cvt.u32.u64 %r61, %l61;
+ROUND:
+    add.u32 %r2, %r60, 1; rem.u32 %r2, %r2, %r61; mad.wide.u32 %l2, %r2, 4, %l60; ld.global.u32 %r3, [%l2];
+    add.u32 %r3, %r3, %r60; st.global.u32 [%l1], %r3; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 50; @%p1 bra ROUND;
+    )",
+        {1}, {21}, {state.address(), 21});
+    for (unsigned round = 0; round < 50; ++round) {
+        const std::uint32_t first = expected[0];
+        for (unsigned i = 0; i < 21; ++i) expected[i] = (i == 20 ? first : expected[i + 1]) + i;
+    }
+    CHECK(state.values() == expected);
+}

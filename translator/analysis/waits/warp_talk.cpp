@@ -8,6 +8,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/memory/memory_places.h"
 #include "translator/analysis/memory/shared_accesses.h"
+#include "translator/kernel_abi.h"
 
 #include <algorithm>
 #include <bit>
@@ -66,7 +67,8 @@ private:
 class OpenStores {
 public:
     OpenStores(const FunctionGraph& graph, const BlockShape& block)
-        : graph_(graph), accesses_(graph, block, 1, {}), places_(graph), successors_(successor_edges(graph)),
+        : graph_(graph), is_one_warp_(block.ntid[0] * block.ntid[1] * block.ntid[2] <= abi::warp_size),
+          accesses_(graph, block, 1, {}), places_(graph), successors_(successor_edges(graph)),
           order_(reverse_post_order(successors_, 0)), first_access_(graph.blocks.size() + 1),
           meets_(graph.blocks.size()) {
         std::size_t access = 0;
@@ -201,11 +203,15 @@ private:
     }
 
     /// Another thread has stored to the word, as far as the addresses are known: those of two pointers are taken to be
-    /// apart. Kernels of one warp hand over through global memory, too (cuSOLVER's table of pairs for batched Jacobi).
+    /// apart. Kernels of one warp hand over through global memory, too (cuSOLVER's table of pairs for batched Jacobi);
+    /// where the block is one, one array is enough (CuPy's max_len_seq): it costs little there.
     bool meets_global_store(std::size_t load, const Bits& open) {
         return open.any([&](std::size_t store) {
             if (!all()[store].is_global || pairs_left_ == 0) return false;
             --pairs_left_;
+            if (is_one_warp_ && places_.overlap(places_.of(instruction(all()[store])),
+                                                places_.of(instruction(all()[load]))) == Overlap::same_object)
+                return true;
             const std::vector<bool> all_passed(graph_.blocks.size(), true), none_passed(graph_.blocks.size(), false);
             if (accesses_.encounter(all()[store], all()[load], none_passed) == Encounter::never) return false;
             if (accesses_.encounter(all()[store], all()[load], all_passed) != Encounter::never) return true;
@@ -422,6 +428,7 @@ private:
     }
 
     const FunctionGraph& graph_;
+    const bool is_one_warp_; ///< the block
     SharedAccesses accesses_;
     const MemoryPlaces places_;
     const Edges successors_;
