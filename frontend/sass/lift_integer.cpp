@@ -459,6 +459,18 @@ void Lifter::lea(const Instruction& inst) {
             finish_pair(index_of(d), carry, name_wide(total));
             return;
         }
+        // The sign of a number of 32 bits as its upper half, in a sum whose lower half is IADD3's: arrays of bytes.
+        const bool is_sign = is_unguarded(inst) && inst.has("SX32") && shift == 1 && !a.inverted && !b.inverted &&
+                             !in.negated && in.index != true_predicate;
+        const bool is_pair = carry.known && !carry.is_shift && carry.number == 0 && !carry.negated[0] &&
+                             !carry.negated[1] && !carry.negated[2] && carry.c.constant && *carry.c.constant == 0;
+        if (is_sign && is_pair && low.number != 0 && (carry.a.number == low.number || carry.b.number == low.number)) {
+            const Value& other = carry.a.number == low.number ? carry.b : carry.a;
+            const std::string total = wide_temporary();
+            emit("add.s64 " + total + ", " + wide_text(widened()) + ", " + wide_text(join(other, addend)));
+            finish_pair(index_of(d), carry, name_wide(total));
+            return;
+        }
     }
     const std::string shifted = wide_temporary();
     emit("shl.b64 " + shifted + ", " + wide_text(widened()) + ", " + std::to_string(shift));

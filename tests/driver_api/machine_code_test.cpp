@@ -73,6 +73,16 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, n
     }
 }
 
+TEST_CASE("machine code: bytes by an index of 32 bits") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("byte_index.ptx", "byte_index");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 200);
+    for (const char* file : {"byte_index.sm_80.cubin", "byte_index.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "byte_index") == expected);
+    }
+}
+
 TEST_CASE("machine code: whole numbers of bf16") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("bfloat_rounding.ptx", "bfloat_rounding");

@@ -182,6 +182,21 @@ TEST_CASE("sass: halves of an address become one value again") {
     CHECK(lifted.text.find("mov.b64 %q0, {") == std::string::npos);
 }
 
+TEST_CASE("sass: the address of a byte becomes one value again") {
+    for (const char* path : {"tests/programs/cubin/byte_index.sm_80.cubin", "tests/programs/cubin/byte_index.sm_90.cubin"}) {
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        INFO(lifted.text);
+        REQUIRE(lifted.refused.empty());
+        const std::size_t store = lifted.text.find("st.global.b8 ");
+        REQUIRE(store != std::string::npos);
+        const std::size_t place = lifted.text.find('[', store) + 1;
+        const std::string name = lifted.text.substr(place, lifted.text.find(']', place) - place);
+        CHECK(lifted.text.find("mov.b64 " + name + ", {") == std::string::npos);
+    }
+}
+
 TEST_CASE("sass: pairs of bf16 and of f16 are packed as what they are") {
     for (const char* path : {"tests/programs/cubin/bfloat_pack.sm_80.cubin", "tests/programs/cubin/bfloat_pack.sm_90.cubin"}) {
         INFO(path);
