@@ -525,6 +525,15 @@ void Lifter::vimnmx3(const Instruction& inst) {
 void Lifter::viaddmnmx(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
     const std::string sum = temporary();
+    if (inst.has("U16x2") || inst.has("S16x2")) {
+        if (inst.operands[2].negated || (inst.has("RELU") && inst.has("U16x2"))) refuse_here();
+        emit("add.u16x2 " + sum + ", " + in_register(a) + ", " + in_register(b));
+        return write_extreme(inst,
+                             inst.has("U16x2")  ? ".u16x2 "
+                             : inst.has("RELU") ? ".relu.s16x2 "
+                                                : ".s16x2 ",
+                             sum, in_register(c));
+    }
     emit("add.s32 " + sum + ", " + a.text + ", " + b.text);
     if (inst.has("RELU") && inst.has("U32")) refuse_here();
     write_extreme(inst, inst.has("U32") ? ".u32 " : inst.has("RELU") ? ".relu.s32 " : ".s32 ", sum, c.text);

@@ -100,9 +100,9 @@ TEST_CASE("machine code: products with a negated matrix") {
     }
 }
 
-TEST_CASE("machine code: the smallest and the largest of three halves, upper halves to bf16 and back") {
+TEST_CASE("machine code: the smallest and the largest of three halves, upper halves to bf16 and back, packed sums") {
     driver_test::context();
-    for (const std::string kernel : {"three_halves", "half_conversions"}) {
+    for (const std::string kernel : {"three_halves", "half_conversions", "packed_sums"}) {
         CAPTURE(kernel);
         const std::vector<std::uint32_t> expected = results((kernel + ".ptx").c_str(), kernel.c_str());
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
