@@ -355,6 +355,8 @@ void Lifter::tensor_load(const Instruction& inst) {
             const std::string low = half_of(first), high = half_of(second);
             offsets = ", {" + low + ", " + high + "}";
         } else if (by_image) {
+            // cuDNN's: seen to wait for an mbarrier for ever.
+            if (is_by_hand_) refuse_here("three offsets in code whose copies are the warp's");
             std::string list;
             for (unsigned i = 0; i < 3; ++i) {
                 const std::string offset = temporary();
