@@ -58,7 +58,9 @@ std::optional<std::string> address_text(const Cubin& cubin, const ModulePlan& pl
         return std::to_string(*function);
     const CubinSection& home = cubin.sections[symbol.section];
     const std::uint64_t offset = symbol.value + addend;
-    if ((home.name != ".nv.global" && home.name != ".nv.global.init") || offset > home.size) return {};
+    // Of constants only as generic addresses have them: others count from the bank's beginning.
+    const bool is_constant = home.name == ".nv.constant3" && relocation.type == generic_address;
+    if ((home.name != ".nv.global" && home.name != ".nv.global.init" && !is_constant) || offset > home.size) return {};
     return "generic(" + std::string(variable_of(home.name)) + ")+" + std::to_string(offset);
 }
 
@@ -81,18 +83,22 @@ std::vector<std::string> bytes_of(std::span<const std::uint8_t> bytes) {
     return values;
 }
 
+std::string declaration_of(const Cubin& cubin, const CubinSection& section) {
+    const bool is_constant = section.name == ".nv.constant3";
+    const bool has_addresses = !section.relocations.empty();
+    return std::string(is_constant ? ".const" : ".global") +
+           (!is_constant && is_managed(cubin, section) ? " .attribute(.managed)" : "") + " .align " +
+           std::to_string(std::max<std::uint64_t>(section.alignment, 16)) + (has_addresses ? " .u64 " : " .b8 ") +
+           std::string(variable_of(section.name)) + "[" +
+           std::to_string(has_addresses ? (section.size + 7) / 8 : section.size) + "]";
+}
+
 /// Adds a declaration with values to `text`, and one without to `plain`.
 void declare_variable(const Cubin& cubin, const ModulePlan& plan, const CubinSection& section, std::string& text,
                       std::string& plain) {
-    if (section.size == 0) return;
-    const bool is_constant = section.name == ".nv.constant3";
     const bool has_addresses = !section.relocations.empty();
     const std::uint64_t words = (section.size + 7) / 8;
-    const std::string declaration = std::string(is_constant ? ".const" : ".global") +
-                                    (!is_constant && is_managed(cubin, section) ? " .attribute(.managed)" : "") +
-                                    " .align " + std::to_string(std::max<std::uint64_t>(section.alignment, 16)) +
-                                    (has_addresses ? " .u64 " : " .b8 ") + std::string(variable_of(section.name)) +
-                                    "[" + std::to_string(has_addresses ? words : section.size) + "]";
+    const std::string declaration = declaration_of(cubin, section);
     std::vector<std::string> values;
     if (has_addresses) {
         std::vector<std::uint64_t> bits(words);
@@ -106,7 +112,6 @@ void declare_variable(const Cubin& cubin, const ModulePlan& plan, const CubinSec
                 throw Unliftable("variables that hold addresses");
             values[index] = *address;
         }
-        text += ".extern " + declaration + ";\n"; // it may hold addresses of its own
     } else {
         values = bytes_of(section.bytes);
     }
@@ -142,10 +147,17 @@ void declare_kernels(const Cubin& cubin, const ModulePlan& plan, std::string& te
 
 void declare_variables(const Cubin& cubin, const ModulePlan& plan, std::string& text, std::string& plain) {
     declare_kernels(cubin, plan, text);
-    // Whose addresses others hold first.
-    for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"})
-        if (const CubinSection* section = cubin.find_section(name))
-            declare_variable(cubin, plan, *section, text, plain);
+    std::vector<const CubinSection*> sections;
+    bool have_addresses = false;
+    for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"}) {
+        const CubinSection* section = cubin.find_section(name);
+        if (section == nullptr || section->size == 0) continue;
+        sections.push_back(section);
+        have_addresses = have_addresses || !section->relocations.empty();
+    }
+    if (have_addresses) // each of any, its own too
+        for (const CubinSection* section : sections) text += ".extern " + declaration_of(cubin, *section) + ";\n";
+    for (const CubinSection* section : sections) declare_variable(cubin, plan, *section, text, plain);
     declare_tables(cubin, plan, text, plain);
 }
 

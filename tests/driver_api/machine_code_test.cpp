@@ -73,6 +73,16 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, n
     }
 }
 
+TEST_CASE("machine code: constants that hold addresses of constants") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("constant_addresses.ptx", "constant_addresses");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()) == std::set<std::uint32_t>{11, 22, 333, 444});
+    for (const char* file : {"constant_addresses.sm_80.cubin", "constant_addresses.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "constant_addresses") == expected);
+    }
+}
+
 TEST_CASE("machine code: bytes by an index of 32 bits") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("byte_index.ptx", "byte_index");
