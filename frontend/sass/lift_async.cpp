@@ -172,6 +172,16 @@ void Lifter::barrier_check(const Instruction& inst) {
     const std::string complete = predicate_temporary();
     emit_guarded(std::string(inst.has("TRYWAIT") ? "mbarrier.try_wait" : "mbarrier.test_wait") + ".parity.shared.b64 " +
                  complete + ", " + where + ", " + parity);
+    // Where what follows is done once for a warp its lanes must not come apart by asking at different times.
+    if (is_by_hand_ && inst.operands[1].index == zero_register) {
+        Condition mine;
+        mine.name = complete;
+        const std::string here = temporary(), own = with_guard(inst, mine), of_warp = predicate_temporary();
+        emit("activemask.b32 " + here);
+        emit("vote.sync.any.pred " + of_warp + ", " + own + ", " + here);
+        write_predicate(inst.operands[0], of_warp);
+        return;
+    }
     write_predicate(inst.operands[0], complete);
 }
 
@@ -355,8 +365,6 @@ void Lifter::tensor_load(const Instruction& inst) {
             const std::string low = half_of(first), high = half_of(second);
             offsets = ", {" + low + ", " + high + "}";
         } else if (by_image) {
-            // cuDNN's: seen to wait for an mbarrier for ever.
-            if (is_by_hand_) refuse_here("three offsets in code whose copies are the warp's");
             std::string list;
             for (unsigned i = 0; i < 3; ++i) {
                 const std::string offset = temporary();
