@@ -84,7 +84,7 @@ def scans(m, x, d, i):
 
 @both
 def sorts(m, x, d, i):
-    return m.sort(x), m.sort(d)[::-1], m.sort(i), m.argsort(d), m.unique(i), m.sort(x.reshape(100, 100), axis=1), m.searchsorted(m.sort(d), d[:50])
+    return m.sort(x), m.sort(d)[::-1], m.sort(i), m.argsort(d, kind="stable"), m.unique(i), m.sort(x.reshape(100, 100), axis=1), m.searchsorted(m.sort(d), d[:50])
 
 
 @both
