@@ -37,6 +37,59 @@ std::string cubin_path(const char* name) {
     return "tests/programs/cubin/" + std::string(name) + ".sm_80.cubin";
 }
 
+/// An instruction in the place of another.
+struct Patch {
+    std::uint32_t address;
+    std::uint64_t low, high;
+};
+
+/// What becomes of a kernel of a cubin with other instructions in it.
+std::string lift_patched(const char* path, const char* kernel, const std::vector<Patch>& patches) {
+    std::vector<std::uint8_t> image = read_bytes(path);
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(image, cubin, error));
+    const auto patched = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [&](const auto& one) { return one.name == kernel; });
+    REQUIRE(patched != cubin.kernels.end());
+    const std::span<const std::uint8_t> code = cubin.sections[patched->text].bytes;
+    for (const Patch& patch : patches) {
+        REQUIRE(patch.address + 16 <= code.size());
+        std::uint8_t* place = &image[std::size_t(code.data() - image.data()) + patch.address];
+        std::memcpy(place, &patch.low, 8);
+        std::memcpy(place + 8, &patch.high, 8);
+    }
+    unsigned architecture = 0;
+    const auto machine_code = sass::MachineCode::read({image.begin(), image.end()}, architecture, error);
+    REQUIRE(machine_code);
+    std::string text, why;
+    const bool is_lifted = machine_code->lift(*machine_code->find_kernel(kernel), text, why);
+    INFO(why);
+    REQUIRE(is_lifted);
+    const auto loader = ptx::ModuleLoader::load(text, path, {.bind_all_bodies = true});
+    INFO(loader->diagnostics().render_all());
+    CHECK(loader->ok());
+    return text;
+}
+
+/// Whether the parts are in the text from there on, in this order.
+bool holds(const std::string& text, const std::vector<std::string>& parts, std::size_t from = 0) {
+    for (const std::string& part : parts) {
+        from = text.find(part, from);
+        if (from == std::string::npos) {
+            UNSCOPED_INFO("not found: " << part);
+            return false;
+        }
+        from += part.size();
+    }
+    return true;
+}
+
+const char* const tensor_copies = "tests/programs/cubin/tma_gemm.sm_90.cubin";
+/// USETSHMSZ 0x3900, which code has whose copies are the warp's, in the place of a NOP behind the end.
+constexpr Patch give_memory_back(std::uint32_t address) {
+    return {address, 0x00000039000079c9, 0x000e620008000000};
+}
+
 } // namespace
 
 TEST_CASE("sass: every row of the table can be read, and no opcode stands twice") {
@@ -337,27 +390,117 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
 }
 
 TEST_CASE("sass: kernels that give shared memory back copy tensors once for a warp") {
-    // cuBLAS' and cuDNN's sm90_xmma kernels come to UTMALDG with all lanes. USETSHMSZ in the place of a NOP behind the end.
-    std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/tma_gemm.sm_90.cubin");
-    sass::Cubin cubin;
-    std::string error;
-    REQUIRE(sass::read_cubin(image, cubin, error));
-    const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [](const auto& one) { return one.name == "bulk_sums"; });
-    REQUIRE(kernel != cubin.kernels.end());
-    const std::span<const std::uint8_t> code = cubin.sections[kernel->text].bytes;
-    constexpr std::uint8_t nop[] = {0x18, 0x79}, give_back[] = {0xc9, 0x79, 0, 0, 0, 0x39, 0, 0, 0, 0, 0, 8, 0, 0x62, 0x0e, 0};
-    const auto offset = std::size_t(code.data() - image.data()) + code.size() - 16;
-    REQUIRE(std::equal(std::begin(nop), std::end(nop), image.begin() + std::ptrdiff_t(offset)));
-    sass::LiftedModule lifted;
-    REQUIRE(sass::lift_cubin(image, lifted, error));
-    CHECK(lifted.text.find("activemask") == std::string::npos);
-    std::copy(std::begin(give_back), std::end(give_back), image.begin() + std::ptrdiff_t(offset));
-    REQUIRE(sass::lift_cubin(image, lifted, error));
-    REQUIRE(lifted.refused.empty());
-    const std::size_t copy = lifted.text.find(" cp.async.bulk.shared::cluster.global");
+    // cuBLAS' and cuDNN's sm90_xmma kernels come to UTMALDG with all lanes.
+    CHECK_FALSE(holds(lift_patched(tensor_copies, "bulk_sums", {}), {"activemask"}));
+    const std::string text = lift_patched(tensor_copies, "bulk_sums", {give_memory_back(0xa70)});
+    const std::size_t copy = text.find(" cp.async.bulk.shared::cluster.global");
     REQUIRE(copy != std::string::npos);
-    CHECK(lifted.text.rfind("activemask", copy) != std::string::npos);
-    CHECK(lifted.text.rfind("%lanemask_eq", copy) != std::string::npos);
+    CHECK(text.rfind("activemask", copy) != std::string::npos);
+    CHECK(text.rfind("%lanemask_eq", copy) != std::string::npos);
+}
+
+TEST_CASE("sass: warp barriers of the compiler's own wait for nobody, and end a narrower mask") {
+    // bulk_sums' WARPSYNC.ALL at 0x7c0, which .nv.info does not list as the source's.
+    CHECK(holds(lift_patched(tensor_copies, "bulk_sums", {}), {"fence.proxy.async", "bar.sync"}));
+    CHECK_FALSE(holds(lift_patched(tensor_copies, "bulk_sums", {}), {"bar.warp.sync"}));
+    // WARPSYNC.COLLECTIVE.ALL, and in code whose copies are the warp's, lanes wait.
+    const std::vector<std::string> waits = {"fence.proxy.async", ", 0xffffffff;", "bar.warp.sync %"};
+    CHECK(holds(lift_patched(tensor_copies, "bulk_sums", {{0x7c0, 0x0000000000007948, 0x000fea0003c00000}}), waits));
+    CHECK(holds(lift_patched(tensor_copies, "bulk_sums", {give_memory_back(0xa70)}), waits));
+    // tma_gemm's ELECT at 0x1340, before UTMASTG: BRA.DIV UR4 in the place of the branch at 0x1320, then WARPSYNC.ALL or
+    // a NOP.
+    const Patch divides{0x1320, 0x0000000604447947, 0x000fea000b800000}, nop{0x1330, 0x0000000000007918, 0x000fe20000000000};
+    const std::string with = lift_patched(tensor_copies, "tma_gemm", {divides}),
+                      without = lift_patched(tensor_copies, "tma_gemm", {divides, nop});
+    const auto elected = [](const std::string& text) {
+        const std::size_t elect = text.rfind("elect.sync ", text.find("cp.async.bulk.tensor.2d.global.shared::cta"));
+        REQUIRE(elect != std::string::npos);
+        return text.substr(elect, text.find(';', elect) - elect);
+    };
+    INFO(elected(with) << " and " << elected(without));
+    CHECK(elected(with).ends_with(", 0xffffffff"));
+    CHECK(elected(without).ends_with(", %active_mask"));
+}
+
+TEST_CASE("sass: copies that a warp makes once where only the elected lane names them") {
+    // tma_gemm's UTMALDG.2D [UR4], [UR18], the target, the object and two coordinates, and R2UR before it.
+    constexpr std::uint64_t plain = 0x000fe400000e0000;
+    const std::pair<Patch, bool> cases[] = {
+        {{0x1600, 0x00000000030402ca, plain}, true},  // @P0 R2UR UR4, R3
+        {{0x1600, 0x00000000030482ca, plain}, true},  // @!P0 R2UR UR4, R3
+        {{0x1610, 0x00000000060502ca, plain}, true},  // @P0 R2UR UR5, R6
+        {{0x1620, 0x00000000040602ca, plain}, true},  // @P0 R2UR UR6, R4
+        {{0x1640, 0x00000000070a02ca, plain}, false}, // @P0 R2UR UR10, R7: not a register of the copy's
+        {{0x1600, 0x00000000030472ca, plain}, false}, // R2UR UR4, R3
+    };
+    for (const auto& [patch, is_of_warp] : cases) {
+        INFO(std::hex << patch.address << ": " << patch.low << ", " << patch.high);
+        const std::string text = lift_patched(tensor_copies, "tma_gemm", {patch});
+        const std::size_t copy = text.find("cp.async.bulk.tensor.2d.shared::cluster.global.tile");
+        REQUIRE(copy != std::string::npos);
+        const std::size_t line = text.rfind('\n', copy), asked = text.rfind("activemask.b32", copy);
+        CHECK((asked != std::string::npos) == is_of_warp);
+        if (is_of_warp) CHECK(holds(text.substr(asked, line - asked), {"%lanemask_eq", "setp.eq.s32 "}));
+    }
+    // ELECT P2 between the two, in the place of UMOV UR14, UR6: what is behind may be of one lane anyway.
+    const std::string elects = lift_patched(tensor_copies, "tma_gemm", {cases[0].first, {0x1700, 0x00000000003f782f, 0x000fda0003840000}});
+    CHECK(holds(elects, {"cp.async.bulk.tensor.2d.shared::cluster.global.tile"}));
+    CHECK_FALSE(holds(elects, {"activemask.b32"}));
+}
+
+TEST_CASE("sass: im2col of five dimensions has three offsets of 5 bits") {
+    // UTMALDG.5D.IM2COL [UR4], [UR18], UR12 in the place of tma_gemm's UTMALDG.2D.
+    const Patch patch{0x1730, 0x00000004120073b4, 0x0005e4000806000c};
+    for (const bool is_of_warp : {false, true}) {
+        std::vector<Patch> patches = {patch};
+        if (is_of_warp) patches.push_back(give_memory_back(0x1970));
+        const std::string text = lift_patched(tensor_copies, "tma_gemm", patches);
+        const std::size_t copy = text.find("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [");
+        REQUIRE(copy != std::string::npos);
+        const std::string line = text.substr(copy, text.find(';', copy) - copy);
+        CHECK(holds(line, {", {%u6, %u7, %u8, %u9, %u10}], [", "], {"}));
+        // The offsets are halves of what is cut out of one word.
+        std::string halves = line.substr(line.rfind('{') + 1);
+        halves.pop_back();
+        std::istringstream list(halves);
+        unsigned count = 0;
+        for (std::string half; std::getline(list >> std::ws, half, ','); ++count) {
+            INFO(half << " of " << line);
+            const std::size_t made = text.rfind("cvt.u16.u32 " + half + ", ", copy);
+            REQUIRE(made != std::string::npos);
+            const std::size_t name = text.find(", ", made) + 2;
+            const std::string offset = text.substr(name, text.find(';', name) - name);
+            const std::size_t cut = text.rfind("bfe.u32 " + offset + ", ", made);
+            REQUIRE(cut != std::string::npos);
+            const std::string field = text.substr(cut, text.find(';', cut) - cut);
+            CHECK(field.ends_with(", " + std::to_string(5 * count) + ", 5"));
+            const std::string source = field.substr(0, field.find(", ", field.find(", ") + 2));
+            CHECK(source.ends_with(", %u12"));
+        }
+        CHECK(count == 3);
+    }
+}
+
+TEST_CASE("sass: lanes have one answer to whether a phase is over, where copies are the warp's") {
+    // SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], R3 in the place of bulk_sums' first, which is of [R11+URZ].
+    const Patch of_warp{0x240, 0x00000003ff0075a7, 0x002e640008000146}, guarded{0x240, 0x00000003ff0015a7, 0x002e640008000146};
+    const Patch by_hand = give_memory_back(0xa70);
+    const auto answer = [](const std::string& text) {
+        const std::size_t asked = text.find("mbarrier.try_wait.parity.shared.b64 ");
+        REQUIRE(asked != std::string::npos);
+        return text.substr(asked, text.find(" bra", asked) - asked);
+    };
+    const std::string together = answer(lift_patched(tensor_copies, "bulk_sums", {of_warp, by_hand}));
+    INFO(together);
+    const std::string complete = together.substr(36, together.find(',') - 36);
+    CHECK(holds(together, {"activemask.b32 ", "vote.sync.any.pred %", ", " + complete + ", %", "mov.pred %p0, "}));
+    // Each lane's address is its own, and so is each lane's answer in ptxas' own code.
+    CHECK_FALSE(holds(answer(lift_patched(tensor_copies, "bulk_sums", {by_hand})), {"vote.sync"}));
+    CHECK_FALSE(holds(answer(lift_patched(tensor_copies, "bulk_sums", {of_warp})), {"vote.sync"}));
+    // Of a lane that does not ask the answer does not count.
+    const std::string some = answer(lift_patched(tensor_copies, "bulk_sums", {guarded, by_hand}));
+    INFO(some);
+    CHECK(holds(some, {"and.pred %", ", " + some.substr(36, some.find(',') - 36) + ", %p1;", "activemask.b32 %", "vote.sync.any.pred %"}));
 }
 
 TEST_CASE("sass: parameters whose sizes take a word of their own") {
