@@ -321,8 +321,11 @@ std::string Lifter::lift() {
         head += "\t.reg .b64 %constant_window;\n\tmov.u64 %constant_window, sass_constants;\n"
                 "\tcvta.const.u64 %constant_window, %constant_window;\n";
     const bool names_window_high = text_.find(window_high) != text_.npos;
-    head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " +
-            (has_ranks_ ? "0" : shared) + ";\n";
+    // A kernel that names shared memory counts as one whose lanes may talk there, and is not made in versions.
+    const auto names = [&](const char* words) { return text_.find(words) != text_.npos; };
+    if (kernel_.shared_size > 0 || names_window_high || names("%shared_") || names(".shared") || names("call"))
+        head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " +
+                (has_ranks_ ? "0" : shared) + ";\n";
     if (reads_parameter_window_)
         head += "\t.reg .b64 %parameter_window;\n\tmov.u64 %parameter_window, param_0;\n"
                 "\tcvta.param.u64 %parameter_window, %parameter_window;\n\tsub.s64 %parameter_window, "

@@ -532,6 +532,22 @@ TEST_CASE("sass: parameters whose sizes take a word of their own") {
     }
 }
 
+TEST_CASE("sass: kernels that cannot reach shared memory do not name it") {
+    // Those that name it count as kernels whose lanes may talk there: they are not made in versions.
+    const auto names_it = [](const char* file) {
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(file), lifted, error));
+        return lifted.text.find("mov.u32 %shared_base") != std::string::npos;
+    };
+    CHECK(!names_it("tests/programs/cubin/half_conversions.sm_90.cubin"));
+    CHECK(!names_it("tests/programs/cubin/wide_constants.sm_80.cubin"));
+    CHECK(names_it("tests/programs/cubin/block_reduce_shuffle.sm_90.cubin"));
+    CHECK(names_it("tests/programs/cubin/shared_pointer.sm_80.cubin"));
+    CHECK(names_it("tests/programs/cubin/shared_pointer.sm_90.cubin"));
+    CHECK(names_it("tests/programs/cubin/tma_gemm.sm_90.cubin"));
+}
+
 TEST_CASE("sass: the stack pointer begins at a multiple of 16") {
     // The frames of the file are 8 bytes; code may store 16 bytes at what it takes from there.
     const std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/function_pointers.sm_90.cubin");
