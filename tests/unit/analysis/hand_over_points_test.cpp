@@ -67,6 +67,18 @@ TEST_CASE("hand-over points: in global memory, of one object", "[hand-over]") {
     CHECK(points(other + "ld.global.u64 %rd4, [%rd3]; ld.global.u64 %rd5, [%rd3 + 8]; st.volatile.global.u32 [%rd4], %r7; ld.volatile.global.u32 %r7, [%rd5];").accesses >= 1);
 }
 
+TEST_CASE("hand-over points: before lanes store to a word that a minimum sends them to", "[hand-over]") {
+    const auto change = [](const std::string& number, const std::string& guard, const std::string& between) {
+        return points("ld.param.u64 %rd2, [q];" + number + "mad.wide.u32 %rd2, %r9, 4, %rd2; setp.ne.u32 %p1, %r6, 7;" + guard + "ld.global.u32 %r8, [%rd2];" +
+                      between + "add.u32 %r8, %r8, %r6;" + guard + "st.global.u32 [%rd2], %r8;");
+    };
+    const std::string clamped = "add.u32 %r9, %r6, -1; min.u32 %r9, %r1, %r9;";
+    CHECK(change(clamped, "", "") == Points{1, 0});
+    CHECK(change(clamped, "@%p1 ", "") == Points{1, 0});
+    CHECK(change(clamped, "", "bar.warp.sync 0xffffffff;") == Points{});
+    CHECK(change("mov.u32 %r9, %r1;", "", "") == Points{});
+}
+
 TEST_CASE("hand-over points: none where nobody comes to another one's word", "[hand-over]") {
     CHECK(points(put + "ld.volatile.shared.u32 %r7, [%r2];") == Points{});
     CHECK(points(get + get) == Points{});

@@ -91,6 +91,11 @@ TEST_CASE("warp talk: lanes that a minimum sends to one word of global memory ch
                       load = "ld.global.u32 %r7, [%rd2];", add = "add.u32 %r8, %r7, %r6;", store = "st.global.u32 [%rd2], %r8;";
     CHECK(talks(clamped + word + load + add + store));
     CHECK(talks("and.b32 %r1, %r1, 31;" + clamped + word + load + add + store));
+    // What is added may come from far.
+    std::string far = "mov.u32 %r9, %r6;";
+    for (int i = 0; i < 300; ++i) far += "mul.lo.u32 %r9, %r9, %r6; xor.b32 %r9, %r9, 5;";
+    CHECK(talks(clamped + word + far + load + "add.u32 %r8, %r7, %r9;" + store));
+    CHECK(talks(clamped + word + far + load + "add.u32 %r8, %r9, %r7;" + store));
     // They load before one stores, or store what is none of the word; or no two of them have one word.
     CHECK_FALSE(talks(clamped + word + load + add + "bar.warp.sync -1;" + store));
     CHECK_FALSE(talks(clamped + word + load + "add.u32 %r8, %r6, 1;" + store));

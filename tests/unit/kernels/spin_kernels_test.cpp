@@ -352,6 +352,23 @@ TEST_CASE("lanes that a minimum sends to the last word change it once", "[.][tal
     }
 }
 
+TEST_CASE("lanes that run one by one change the last word once, too", "[.][talk]") {
+    // They meet from different places, so their warp is no step.
+    Array<std::uint32_t> words(32), out(64);
+    run(R"(
+    and.b32 %r5, %r60, 31; min.u32 %r1, %r5, 4; mad.wide.u32 %l1, %r1, 4, %l60; mad.wide.u32 %l2, %r60, 4, %l61;
+    and.b32 %r6, %r60, 1; setp.eq.u32 %p1, %r6, 1; setp.lt.u32 %p2, %r60, 32;
+    @%p1 bra odd; shfl.sync.idx.b32 %r3, %r6, 1, 31, -1; bra both;
+odd: shfl.sync.idx.b32 %r3, %r6, 1, 31, -1;
+both: @%p2 ld.global.u32 %r2, [%l1]; add.u32 %r2, %r2, 3; @%p2 st.global.u32 [%l1], %r2; add.u32 %r2, %r2, %r3; st.global.u32 [%l2], %r2;
+    )",
+        {1}, {32}, {words.address(), out.address()});
+    for (unsigned i = 0; i < 32; ++i) {
+        CHECK(words.values()[i] == (i < 5 ? 3 : 0));
+        CHECK(out.values()[i] == 4);
+    }
+}
+
 TEST_CASE("a block of one warp moves an array on round by round without a barrier", "[.][talk]") {
     // CuPy's max_len_seq: each lane takes its neighbour's element, wherever that is.
     std::vector<std::uint32_t> expected(21);

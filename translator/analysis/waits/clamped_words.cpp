@@ -7,6 +7,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_set>
 
 namespace ptarmigan::translator {
@@ -16,9 +17,11 @@ class ClampedWords {
 public:
     explicit ClampedWords(const FunctionGraph& graph) : graph_(graph), sums_(graph) {}
 
-    bool change() const {
-        return has_clamp() && std::any_of(graph_.blocks.begin(), graph_.blocks.end(),
-                                          [&](const Block& block) { return change_in(block.instructions); });
+    std::vector<ClampedStore> stores(std::size_t most) const {
+        std::vector<ClampedStore> found;
+        if (!has_clamp()) return found;
+        for (BlockId id = 0; id < graph_.blocks.size() && found.size() < most; ++id) add_stores(id, most, found);
+        return found;
     }
 
 private:
@@ -39,23 +42,29 @@ private:
                !has_effect(inst, ptx::Effects::atomic | ptx::Effects::async);
     }
 
-    /// A store behind a load of the same word in one block, at which lanes don't wait between.
-    bool change_in(const Instructions& instructions) const {
+    /// Stores behind a load of the same word in one block, at which lanes don't wait between.
+    void add_stores(BlockId id, std::size_t most, std::vector<ClampedStore>& found) const {
+        const Instructions& instructions = graph_.blocks[id].instructions;
         std::size_t first = 0; // behind the last place at which lanes wait
-        for (std::size_t i = 0; i < instructions.size(); ++i) {
+        for (std::size_t i = 0; i < instructions.size() && found.size() < most; ++i) {
             const ptx::Instruction& store = instructions[i].inst;
             if (has_effect(store, ptx::Effects::barrier | ptx::Effects::convergent)) first = i + 1;
             if (!has_effect(store, ptx::Effects::store) || has_effect(store, ptx::Effects::load) ||
                 !is_plain_global(store))
                 continue;
-            const ptx::Operand &place = accessed_memory(store), &written = store[ptx::Role::b];
-            if (place.base != ptx::Operand::Base::reg || written.kind != ptx::Operand::Kind::reg) continue;
-            for (std::size_t j = first; j < i; ++j) {
-                const ptx::Instruction& load = instructions[j].inst;
-                if (!has_effect(load, ptx::Effects::load) || !is_plain_global(load)) continue;
-                if (!are_one(accessed_memory(load), place)) continue;
-                if (comes_from(written.index, instructions[j]) && is_clamped(place.index)) return true;
-            }
+            if (changes_clamped_word(instructions, first, i)) found.push_back({id, i});
+        }
+    }
+
+    bool changes_clamped_word(const Instructions& instructions, std::size_t first, std::size_t end) const {
+        const ptx::Instruction& store = instructions[end].inst;
+        const ptx::Operand &place = accessed_memory(store), &written = store[ptx::Role::b];
+        if (place.base != ptx::Operand::Base::reg || written.kind != ptx::Operand::Kind::reg) return false;
+        for (std::size_t j = first; j < end; ++j) {
+            const ptx::Instruction& load = instructions[j].inst;
+            if (!has_effect(load, ptx::Effects::load) || !is_plain_global(load)) continue;
+            if (!are_one(accessed_memory(load), place)) continue;
+            if (comes_from(written.index, instructions[j]) && is_clamped(place.index)) return true;
         }
         return false;
     }
@@ -74,9 +83,8 @@ private:
     template <class Visit> bool any_source(ValueId value, Visit visit) const {
         std::unordered_set<ValueId> seen;
         std::vector<ValueId> work{value};
-        while (!work.empty() && seen.size() < most_sources) {
-            const ValueId here = work.back();
-            work.pop_back();
+        for (std::size_t next = 0; next < work.size() && seen.size() < most_sources; ++next) { // the nearest first
+            const ValueId here = work[next];
             if (!seen.insert(here).second) continue;
             const LinearSums::Definition& definition = sums_.definition(here);
             if (definition.phi)
@@ -120,7 +128,11 @@ private:
 } // namespace
 
 bool changes_clamped_words(const FunctionGraph& graph) {
-    return ClampedWords(graph).change();
+    return !ClampedWords(graph).stores(1).empty();
+}
+
+std::vector<ClampedStore> stores_of_clamped_words(const FunctionGraph& graph) {
+    return ClampedWords(graph).stores(SIZE_MAX);
 }
 
 } // namespace ptarmigan::translator

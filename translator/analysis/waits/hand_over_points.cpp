@@ -7,6 +7,7 @@
 #include "translator/analysis/memory/memory_places.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
+#include "translator/analysis/waits/clamped_words.h"
 
 #include <algorithm>
 #include <map>
@@ -61,6 +62,7 @@ public:
 
     bool run() {
         mark_queries();
+        mark_clamped_words();
         while (mark_accesses()) {
         }
         mark_joins();
@@ -97,6 +99,7 @@ private:
     bool compare_global(const ptx::Instruction& first, const ptx::Instruction& second) const;
     void list_events();
     void mark_queries();
+    void mark_clamped_words();
     bool mark_accesses();
     void pass(BlockId id, Pending& pending, bool marks);
     bool has_points(BlockId id) const;
@@ -201,6 +204,12 @@ void HandOverPoints::mark_queries() {
         for (const Event& event : events_[id])
             if (is_query(graph_.blocks[id].instructions[event.index].inst))
                 graph_.blocks[id].instructions[event.index].hand_over = 1;
+}
+
+/// Words that lanes change for each other are not their own: all load what was there before, and store the same.
+void HandOverPoints::mark_clamped_words() {
+    for (const ClampedStore& store : stores_of_clamped_words(graph_))
+        graph_.blocks[store.block].instructions[store.index].hand_over = 1;
 }
 
 /// True if there is something new: a point takes from what is pending behind it.
