@@ -514,12 +514,11 @@ void Lifter::imnmx(const Instruction& inst) {
 
 void Lifter::vimnmx3(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
-    write_extreme(inst,
-                  inst.has("U16x2")   ? ".u16x2 "
-                  : inst.has("S16x2") ? ".s16x2 "
-                  : inst.has("U32")   ? ".u32 "
-                                      : ".s32 ",
-                  in_register(a), in_register(b), in_register(c));
+    const bool is_unsigned = inst.has("U32") || inst.has("U16x2"), is_packed = inst.has("U16x2") || inst.has("S16x2");
+    if (inst.has("RELU") && is_unsigned) refuse_here();
+    const std::string type = std::string(is_unsigned ? ".u" : ".s") + (is_packed ? "16x2 " : "32 ");
+    // Zero instead of less, also of the first two, leaves what zero instead of a smaller end does.
+    write_extreme(inst, (inst.has("RELU") ? ".relu" : "") + type, in_register(a), in_register(b), in_register(c));
 }
 
 void Lifter::viaddmnmx(const Instruction& inst) {
