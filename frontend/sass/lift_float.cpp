@@ -420,6 +420,15 @@ void Lifter::frnd(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+/// As conversions negate what they read: a NaN keeps its sign.
+std::string Lifter::negated_but_nans(const std::string& wide) {
+    const std::string changed = wide_temporary(), result = wide_temporary(), is_nan = predicate_temporary();
+    emit("xor.b64 " + changed + ", " + wide + ", 0x8000000000000000");
+    emit("setp.nan.f64 " + is_nan + ", " + wide + ", " + wide);
+    emit("selp.b64 " + result + ", " + wide + ", " + changed + ", " + is_nan);
+    return result;
+}
+
 void Lifter::f2f64(const Instruction& inst) {
     const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 2));
     const bool to_bfloat = to == 4 && cubin_.architecture >= 90; // PTX has it there
@@ -434,8 +443,12 @@ void Lifter::f2f64(const Instruction& inst) {
              read_double(inst.operands[1]));
         write(inst.operands[0], value_of(result));
     } else if (to == 3 && from == 1 && !inst.has("FTZ")) {
-        const std::string result = wide_temporary();
-        emit("cvt.f64.f16 " + result + ", " + read_half(inst.operands[1]));
+        Operand source = inst.operands[1];
+        const bool is_negated = source.negated && !source.absolute && source.kind == Kind::reg;
+        if (is_negated) source.negated = false;
+        std::string result = wide_temporary();
+        emit("cvt.f64.f16 " + result + ", " + read_half(source));
+        if (is_negated) result = negated_but_nans(result);
         write_pair(inst.operands[0], name_wide(result));
     } else if ((to == 1 || to_bfloat) && from == 3 && !inst.has("FTZ")) {
         const std::string half = "%h" + std::to_string(halves_++), both = temporary();

@@ -353,6 +353,8 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         {0x0000000400097304, 0x000e620000401000, {"cvt.u16.u32 %h", "cvt.f32.bf16 %", "add.rn.f32 %", ", 0f80000000;"}},
         // F2F.F32.F16 R9, -R4.H1: cuBLASLt's nvjet
         {0x9000000400097304, 0x000e620000101000, {"shr.u32 %", ", 16;", "xor.b32 %", "cvt.f32.f16 %", "add.rn.f32 %", ", 0f80000000;"}},
+        // F2F.F64.F16 R8, -R4: NaNs keep their sign
+        {0x8000000400087310, 0x0015280000101800, {"cvt.u16.u32 %h", "cvt.f64.f16 %", "xor.b64 %", ", 0x8000000000000000;", "setp.nan.f64 %", "selp.b64 %"}},
         // F2F.BF16.F32.RP R9, R4: up, where something is left out above zero
         {0x0000000400097304, 0x000e22000020a000, {"shr.u32 %", ", 16;", "setp.ge.and.s32 %", "selp.b32 %", "0x7fff"}},
         // CALL.REL.NOINC R4, where no function's address is known
