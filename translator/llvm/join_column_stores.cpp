@@ -58,7 +58,11 @@ public:
         if (!number_ || rounds_ == 0 || rounds_ % lanes_ != 0 || loop_.getExitingBlock() != loop_.getLoopLatch())
             return false;
         if (!collect()) return false;
-        std::erase_if(columns_, [&](const Column& column) { return !is_whole(column) || !is_alone(column); });
+        // All are looked at before one goes: each must be alone among those that stay and those that don't.
+        std::vector<Column> kept;
+        for (const Column& column : columns_)
+            if (is_whole(column) && is_alone(column)) kept.push_back(column);
+        columns_ = std::move(kept);
         for (Column& column : columns_) keep_until_last(column);
         return !columns_.empty();
     }
