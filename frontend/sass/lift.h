@@ -30,6 +30,9 @@ struct VariableAlias {
     bool is_managed = false;
 };
 
+/// The sources that lifting is made of, as a hash: what they make of an image is the same wherever this is.
+std::string_view lifter_id();
+
 /// A cubin that has been read: variables and what is known of kernels, but nothing lifted. Constant, so any thread may
 /// use it.
 class MachineCode {

@@ -12,6 +12,8 @@
 #include "runtime/code/machine_state.h"
 #include "runtime/code/signal_context.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -219,7 +221,7 @@ Status rank_fault(const abi::CtaContext& cta) {
 
 Status fault_status(const FaultRecord& record) {
     if (record.host_memory) return Status::out_of_memory;
-    if (record.is_hang) return Status::launch_timeout;
+    if (record.hang_limit.count() != 0) return Status::launch_timeout;
     switch (record.fault) {
     case abi::Fault::none: return Status::success;
     case abi::Fault::illegal_address:
@@ -240,9 +242,12 @@ std::string describe_fault(const FaultRecord& record, const std::string& kernel,
     if (record.host_memory)
         return "kernel " + kernel +
                ": this process has no room for a block's memory; is its address space limited (ulimit -v)?";
-    std::string text = "kernel " + kernel + ": " +
-                       (record.is_hang ? "hang: threads only waited for the time of PTARMIGAN_HANG_TIMEOUT"
-                                       : fault_name(record.fault));
+    std::string text = "kernel " + kernel + ": ";
+    if (record.hang_limit.count() != 0)
+        text += fmt::format("hang: threads only waited for {:g} s, which is PTARMIGAN_HANG_TIMEOUT",
+                            std::chrono::duration<double>(record.hang_limit).count());
+    else
+        text += fault_name(record.fault);
     if (record.has_address) {
         char address[48];
         std::snprintf(address, sizeof address, " 0x%llx (%s)", static_cast<unsigned long long>(record.address),

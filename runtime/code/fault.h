@@ -7,6 +7,7 @@
 #include "translator/fault_lanes.h"
 #include "translator/kernel_abi.h"
 
+#include <chrono>
 #include <csetjmp>
 #include <cstdint>
 #include <string>
@@ -29,8 +30,9 @@ struct FaultRecord {
     bool in_generated_code = false;
     const char* rule = nullptr; ///< static text: which rule was broken, if more is to be said than the fault's name
     bool is_deadlock = false;   ///< threads wait for each other: the report says who waits where
-    bool is_hang = false;       ///< a deadlock because the time of PTARMIGAN_HANG_TIMEOUT has passed
-    bool host_memory = false;   ///< a trap of ours: the host has no memory or addresses for a CTA
+    /// PTARMIGAN_HANG_TIMEOUT, if it is a deadlock because that has passed; else 0.
+    std::chrono::nanoseconds hang_limit{0};
+    bool host_memory = false; ///< a trap of ours: the host has no memory or addresses for a CTA
 };
 
 /// Marks that the calling thread runs kernel code; a fault then jumps to `jump` with `record`

@@ -444,7 +444,7 @@ void Worker::check_for_hang() {
     FaultRecord record;
     record.fault = abi::Fault::barrier_deadlock;
     record.is_deadlock = true;
-    record.is_hang = true;
+    record.hang_limit = grid.hang_limit;
     raise_fault(record);
 }
 

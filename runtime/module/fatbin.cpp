@@ -305,6 +305,15 @@ ImageKind image_kind(const void* image, std::size_t size) {
     return looks_like_text(bytes, size) ? ImageKind::ptx_text : ImageKind::unknown;
 }
 
+bool is_cubin(const void* image, std::size_t size) {
+    constexpr std::size_t machine_place = 18;
+    constexpr std::uint16_t cuda_machine = 190; // EM_CUDA
+    std::uint16_t machine = 0;
+    if (image_kind(image, size) != ImageKind::elf || size < machine_place + sizeof machine) return false;
+    std::memcpy(&machine, static_cast<const char*>(image) + machine_place, sizeof machine);
+    return machine == cuda_machine;
+}
+
 bool has_suitable_ptx(const ContainerContents& contents, const ImageOptions& options) {
     return choose(contents.ptx, contents.sass, options) != nullptr;
 }
@@ -401,12 +410,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         return invalid("fat binary wrapper version " + std::to_string(wrapper.version) + " is unknown");
     }
     case ImageKind::elf: {
-        constexpr std::size_t machine_place = 18;
-        constexpr std::uint16_t cuda_machine = 190; // EM_CUDA
-        std::uint16_t machine = 0;
-        if (size >= machine_place + sizeof machine)
-            std::memcpy(&machine, static_cast<const char*>(image) + machine_place, sizeof machine);
-        if (machine != cuda_machine) return invalid("the image is an ELF file, but not of a GPU's machine code");
+        if (!is_cubin(image, size)) return invalid("the image is an ELF file, but not of a GPU's machine code");
         if (options.lifts) {
             const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit), is_mapped);
             if (extent != 0)

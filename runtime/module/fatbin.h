@@ -80,6 +80,9 @@ struct ImageOptions {
 /// 2 GiB, and text ends at its NUL). Never throws for bad input.
 ImageKind image_kind(const void* image, std::size_t size = SIZE_MAX);
 
+/// Whether an image of kind `elf` is for a GPU rather than for a host.
+bool is_cubin(const void* image, std::size_t size = SIZE_MAX);
+
 /// Lists a container; `size` as above.
 ContainerContents list_container(const void* container, std::size_t size = SIZE_MAX);
 

@@ -11,7 +11,6 @@
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
-#include "runtime/module/translator_library.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +20,6 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -137,10 +135,7 @@ void log_loaded(const ModuleSource& source, std::size_t bytes, std::chrono::stea
 /// Names the kernels' code in the cache, so that what is there needs no lifting: all that their text depends on.
 TextHash hash_of(const sass::MachineCode& code) {
     const TextHash image = hash_text(code.image());
-    std::string key = fmt::format("machine code {:016x} {:016x} {}", image.low, image.high, runtime_build_id());
-    if (runtime_build_id().empty()) // no other process must take what this one's lifter made
-        key += fmt::format(" {} {}", getpid(), std::chrono::system_clock::now().time_since_epoch().count());
-    return hash_text(key);
+    return hash_text(fmt::format("machine code {:016x} {:016x} {}", image.low, image.high, sass::lifter_id()));
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
+#include "runtime/module/image_options.h"
 #include "runtime/module/link_image.h"
 #include "runtime/shim/machine_code_advice.h"
 
@@ -34,11 +35,7 @@ bool loads_eagerly() {
 
 Status load_source(const void* image, std::size_t size, bool wants_log, std::shared_ptr<runtime::ModuleSource>& source,
                    std::string& log) {
-    runtime::ImageOptions options;
-    options.device_architecture = runtime::Device::get().compute_capability();
-    options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
-    options.prefers_sass = runtime::env_text(runtime::Env::prefer) == "sass";
-    options.lifts = options.prefers_sass || runtime::env_flag(runtime::Env::machine_code);
+    const runtime::ImageOptions options = runtime::image_options_of_loads();
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
     if (ptx.result != runtime::ImageResult::ok) {

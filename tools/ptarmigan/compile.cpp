@@ -73,8 +73,7 @@ std::function<bool(const std::string&)> matcher(const std::string& pattern) {
 }
 
 void print_faults(const ProgramTexts& texts, const AheadCounts& counts) {
-    if (texts.machine_code_only)
-        std::printf("  %zu images hold machine code only: left out\n", texts.machine_code_only);
+    if (texts.unsuitable) std::printf("  %zu images have no code for this device: left out\n", texts.unsuitable);
     for (const auto& [cause, count] : texts.faults) std::printf("  %zu failed: %s\n", count, cause.c_str());
     for (const auto& [cause, fault] : counts.faults)
         std::printf("  %zu failed: %s (%s)\n", fault.count, cause.c_str(), fault.first.c_str());
@@ -102,8 +101,9 @@ int compile(const CompileOptions& options) {
     const FolderState after = state_of(settings);
     const auto made = runtime::KernelCache::process_cache().statistics();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::printf("%zu files, %zu PTX texts, %zu kernels in %zu variants: %llu compiled, %llu were there; %.1f s\n",
-                texts.files, counts.texts, counts.kernels, counts.variants,
+    const std::string cubins = counts.cubins ? ", " + std::to_string(counts.cubins) + " cubins" : std::string();
+    std::printf("%zu files, %zu PTX texts%s, %zu kernels in %zu variants: %llu compiled, %llu were there; %.1f s\n",
+                texts.files, counts.texts, cubins.c_str(), counts.kernels, counts.variants,
                 static_cast<unsigned long long>(made.compilations), static_cast<unsigned long long>(made.disk_hits),
                 seconds);
     std::printf("%s: %zu files, %.1f MiB\n", settings.directory.c_str(), after.files,
@@ -118,11 +118,12 @@ int compile(const CompileOptions& options) {
     if (pruned)
         std::fprintf(stderr, "ptarmigan: the folder's limit does not let all of this stay: set PTARMIGAN_CACHE_SIZE\n");
     if (texts.unreadable) return exit_usage;
-    if (counts.texts == 0 && texts.faults.empty() && counts.faults.empty()) {
-        std::fprintf(stderr, "ptarmigan: nothing to compile: there is no PTX in what was named\n");
+    const std::size_t loaded = counts.texts + counts.cubins;
+    if (loaded == 0 && texts.faults.empty() && counts.faults.empty()) {
+        std::fprintf(stderr, "ptarmigan: nothing to compile: there is no PTX or machine code in what was named\n");
         return exit_failure;
     }
-    if (counts.texts != 0 && counts.variants == 0 && counts.faults.empty()) {
+    if (loaded != 0 && counts.variants == 0 && counts.faults.empty()) {
         std::fprintf(stderr, "ptarmigan: %s\n",
                      options.kernel.empty() ? "the files have no kernels" : "no kernel has a match of --kernel");
         return exit_failure;
@@ -137,7 +138,7 @@ void add_compile_command(CLI::App& app, int& exit_code) {
         "compile", "Compile kernels ahead, into the cache: ptarmigan compile [OPTIONS] FILE|FOLDER...\n"
                    "                            or by a run: ptarmigan compile --record -- PROGRAM ARGS...");
     command->footer(
-        "Files: programs and shared libraries with fat binaries, fat binaries, PTX; of a folder all of these below it.\n"
+        "Files: programs and shared libraries with fat binaries, fat binaries, cubins, PTX; of a folder all of these below it.\n"
         "Code depends on the shape of the block. A kernel is compiled for what it requires (.reqntid), else for each\n"
         "--block, else for the shapes that the cache has of earlier runs or versions, else for the largest block that it\n"
         "allows (.maxntid, from __launch_bounds__), else for 256 threads. --record runs the program instead and keeps\n"
@@ -147,8 +148,9 @@ void add_compile_command(CLI::App& app, int& exit_code) {
         "Exit status: 0, 1 if something could not be compiled or there is nothing to compile, 2 for a file that can't be read; of --record the program's.");
     auto options = std::make_shared<CompileOptions>();
     command
-        ->add_option("FILE", options->files,
-                     "programs, libraries, fat binaries, PTX, folders; with --record a program and its arguments")
+        ->add_option(
+            "FILE", options->files,
+            "programs, libraries, fat binaries, cubins, PTX, folders; with --record a program and its arguments")
         ->required();
     command->add_option("--kernel", options->kernel,
                         "only kernels whose (mangled) name has a match of this expression");

@@ -29,8 +29,9 @@ std::uint64_t threads_of(const BlockExtents& block) {
 }
 
 /// The part of a diagnostic that says what is wrong, without its place.
-std::string cause_of(const std::string& text) {
-    const std::string line = text.substr(0, text.find('\n'));
+std::string cause_of(const std::string& text, const std::string& kernel = {}) {
+    std::string line = text.substr(0, text.find('\n'));
+    if (const std::string who = "kernel " + kernel + ": "; line.starts_with(who)) line.erase(0, who.size());
     constexpr std::string_view mark = "error: ";
     const std::size_t at = line.find(mark);
     return at == line.npos ? line : line.substr(at + mark.size());
@@ -79,12 +80,12 @@ private:
         std::shared_ptr<runtime::ModuleSource> source;
         std::string log;
         using runtime::TextUse;
-        const runtime::Status status =
-            runtime::ModuleSource::load(text.text, text.name, source, log, runtime::BodyCheck::at_first_use,
-                                        text.is_newer ? TextUse::substitute : TextUse::program);
+        const runtime::Status status = runtime::ModuleSource::load(
+            text.text, text.name, source, log, runtime::BodyCheck::at_first_use,
+            text.is_newer || text.machine_code ? TextUse::substitute : TextUse::program, text.machine_code);
         if (status != runtime::Status::success) {
             const bool is_other = log == runtime::unknown_format; // the driver's words for that say less
-            fault(is_other      ? "neither PTX, a fat binary nor a program with either"
+            fault(is_other      ? "neither PTX, a fat binary, a cubin nor a program with one of them"
                   : log.empty() ? cause_of(runtime::error_detail())
                                 : cause_of(log),
                   text.name);
@@ -94,14 +95,17 @@ private:
         for (const auto& kernel : source->kernels()) {
             if (!options_.wanted(kernel->name())) continue;
             const std::size_t before = items.size();
-            add_shapes(source, *kernel, text, items);
+            add_shapes(source, *kernel, items);
             if (items.size() > before)
                 items[before].first_of_kernel = true;
             else
                 fault("none of the blocks asked for is as small as the kernel allows", kernel->name());
         }
         const std::lock_guard lock(mutex_);
-        ++counts_.texts;
+        if (!text.machine_code)
+            ++counts_.texts;
+        else if (!source->kernels().empty())
+            ++counts_.cubins;
         std::move(items.begin(), items.end(), std::back_inserter(items_));
     }
 
@@ -109,7 +113,7 @@ private:
     /// else the largest block that the kernel allows, which is what programs say with __launch_bounds__ if they launch
     /// one shape only.
     void add_shapes(const std::shared_ptr<runtime::ModuleSource>& source, runtime::Kernel& kernel,
-                    const ProgramText& text, std::deque<Item>& items) const {
+                    std::deque<Item>& items) const {
         constexpr BlockExtents usual{256, 1, 1};
         const ptx::EntryLimits& limits = kernel.function().limits;
         const auto at_least_one = [](BlockExtents extents) {
@@ -125,7 +129,7 @@ private:
             std::copy_if(options_.blocks.begin(), options_.blocks.end(), std::back_inserter(blocks),
                          [&](const BlockExtents& block) { return threads_of(block) <= most; });
         } else {
-            blocks = known_.of(text.text, kernel.name());
+            blocks = known_.of(source->text_hash(), kernel.name());
             guessed = blocks.empty();
         }
         if (guessed) blocks = {limits.max_ntid[0] ? at_least_one(limits.max_ntid) : usual};
@@ -141,7 +145,7 @@ private:
         runtime::KernelCode code;
         const runtime::Status status = item.kernel->code(item.shape, true, false, false, code);
         if (status != runtime::Status::success) {
-            fault(cause_of(runtime::error_detail()), item.kernel->name());
+            fault(cause_of(runtime::error_detail(), item.kernel->name()), item.kernel->name());
             return;
         }
         const std::lock_guard lock(mutex_);
@@ -187,8 +191,8 @@ KnownShapes KnownShapes::from_cache() {
     return known;
 }
 
-std::vector<BlockExtents> KnownShapes::of(std::string_view text, const std::string& kernel) const {
-    const auto found = shapes_.find(name_of(runtime::hash_text(text), kernel));
+std::vector<BlockExtents> KnownShapes::of(const runtime::TextHash& text, const std::string& kernel) const {
+    const auto found = shapes_.find(name_of(text, kernel));
     return found == shapes_.end() ? std::vector<BlockExtents>() : found->second;
 }
 

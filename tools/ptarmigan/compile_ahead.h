@@ -2,6 +2,7 @@
 // Compiles kernels before anybody launches them, into the process's kernel cache.
 #pragma once
 
+#include "runtime/module/cache_key.h"
 #include "tools/ptarmigan/program_texts.h"
 
 #include <array>
@@ -21,7 +22,8 @@ class KnownShapes {
 public:
     /// Of all folders of the cache.
     static KnownShapes from_cache();
-    std::vector<BlockExtents> of(std::string_view text, const std::string& kernel) const;
+    /// `text`: ModuleSource::text_hash().
+    std::vector<BlockExtents> of(const runtime::TextHash& text, const std::string& kernel) const;
 
 private:
     std::map<std::string, std::vector<BlockExtents>> shapes_; ///< by text's hash and kernel
@@ -38,9 +40,10 @@ struct AheadCounts {
         std::size_t count = 0;
         std::string first; ///< a kernel or file that has it
     };
-    std::size_t texts = 0, kernels = 0, variants = 0; ///< that are ready now; a variant: a kernel for a block shape
-    std::size_t guessed = 0;                          ///< variants for which nothing names the block shape
-    std::map<std::string, Fault> faults;              ///< by what is wrong
+    std::size_t texts = 0, cubins = 0;     ///< loaded; cubins: those with kernels
+    std::size_t kernels = 0, variants = 0; ///< that are ready now; a variant: a kernel for a block shape
+    std::size_t guessed = 0;               ///< variants for which nothing names the block shape
+    std::map<std::string, Fault> faults;   ///< by what is wrong
 };
 
 /// Throws nothing for what is wrong with a text or kernel.

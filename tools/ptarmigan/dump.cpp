@@ -7,10 +7,12 @@
 #include "frontend/sass/lift.h"
 #include "runtime/base/env.h"
 #include "runtime/module/compilation.h"
+#include "runtime/module/fatbin.h"
 #include "runtime/module/kernel_cache.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/dimensions.h"
 #include "tools/ptarmigan/linked_input.h"
+#include "tools/ptarmigan/program_texts.h"
 #include "translator/compile.h"
 
 #include <CLI/CLI.hpp>
@@ -97,9 +99,13 @@ bool has_kernel(const ptx::Module& module, const std::string& kernel) {
 }
 
 bool is_machine_code(const std::string& text) {
-    return text.compare(0, 4,
-                        "\x7f"
-                        "ELF") == 0;
+    return runtime::is_cubin(text.data(), text.size());
+}
+
+/// Of a program, library or fat binary, whose texts are what programs would load.
+bool holds_texts(const std::string& bytes) {
+    const runtime::ImageKind kind = runtime::image_kind(bytes.data(), bytes.size());
+    return kind == runtime::ImageKind::container || (kind == runtime::ImageKind::elf && !is_machine_code(bytes));
 }
 
 std::span<const std::uint8_t> bytes_of(const std::string& text) {
@@ -162,13 +168,8 @@ int lift(std::string& text, const DumpOptions& options) {
     return why.empty() ? exit_success : exit_failure;
 }
 
-int dump(DumpOptions& options) {
-    translator::BlockShape shape;
-    shape.ntid = parse_block(options.block);
-    shape.cluster = parse_dimensions(options.cluster, "--cluster");
-    (void)compile_options(options); // wrong values are errors at every stage
-    std::string text;
-    if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
+/// PTX or a cubin.
+int dump_text(std::string text, const DumpOptions& options, const translator::BlockShape& shape) {
     if (options.stage == "sass" && !is_machine_code(text)) {
         std::fprintf(stderr, "ptarmigan: %s is no cubin\n", options.path.c_str());
         return exit_usage;
@@ -218,12 +219,50 @@ int dump(DumpOptions& options) {
     return exit_success;
 }
 
+/// Whether it has the kernel that is asked for, or any.
+bool is_asked_for(const ProgramText& text, const std::string& kernel) {
+    return has_kernel(ptx::ModuleLoader::load(std::string(text.text), text.name)->module(), kernel);
+}
+
+/// Each text of a program or library that has kernels, or the kernel that is asked for.
+int dump_texts_of(const DumpOptions& options, const translator::BlockShape& shape) {
+    const ProgramTexts found = find_texts({options.path});
+    for (const auto& [cause, count] : found.faults)
+        std::fprintf(stderr, "ptarmigan: %s: %s\n", options.path.c_str(), cause.c_str());
+    int code = exit_failure;
+    bool any = false;
+    for (const ProgramText& text : found.texts) {
+        if (!is_asked_for(text, options.kernel)) continue;
+        code = dump_text(text.machine_code ? std::string(text.machine_code->image()) : text.text, options, shape);
+        any = true;
+        if (code != exit_success) return code;
+    }
+    if (!any && found.faults.empty())
+        std::fprintf(stderr, "ptarmigan: no kernel%s%s in %s\n", options.kernel.empty() ? "" : " ",
+                     options.kernel.c_str(), options.path.c_str());
+    return code;
+}
+
+int dump(DumpOptions& options) {
+    translator::BlockShape shape;
+    shape.ntid = parse_block(options.block);
+    shape.cluster = parse_dimensions(options.cluster, "--cluster");
+    (void)compile_options(options); // wrong values are errors at every stage
+    std::string text;
+    if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
+    return holds_texts(text) ? dump_texts_of(options, shape) : dump_text(std::move(text), options, shape);
+}
+
 } // namespace
 
 void add_dump_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<DumpOptions>();
-    auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file or a cubin");
-    command->add_option("files", options->paths, "PTX file or cubin; several PTX files are linked")->required();
+    auto* command =
+        app.add_subcommand("dump", "Show any stage of the translation of PTX, a cubin, or what a program holds");
+    command
+        ->add_option("files", options->paths,
+                     "PTX file, cubin, fat binary, or program or library with some; several PTX files are linked")
+        ->required();
     command->add_option("--stage", options->stage, "stage to show")
         ->check(CLI::IsMember(
             {"sass", "ptx", "tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))

@@ -65,6 +65,8 @@ std::string explain_misuse(const CLI::App* app, const CLI::Error& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && chosen.empty() && !unknown.empty())
         return "ptarmigan: no command \"" + unknown.front() + "\"" + similar(unknown.front(), command_names(*app)) +
                "; see `ptarmigan --help`\n";
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && chosen.empty())
+        return "ptarmigan: a command is required\n\n" + app->help();
     std::string text = CLI::FailureMessage::simple(app, error);
     if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || chosen.empty()) return text;
     for (const std::string& argument : chosen.front()->remaining()) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/ptarmigan/program_texts.h"
 
-#include "runtime/base/env.h"
-#include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
 #include "runtime/module/host_object.h"
+#include "runtime/module/image_options.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/link_image.h"
 #include "tools/ptarmigan/commands.h"
@@ -22,11 +21,6 @@ namespace fs = std::filesystem;
 
 class Finder {
 public:
-    Finder() {
-        options_.device_architecture = runtime::Device::get().compute_capability();
-        options_.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
-    }
-
     /// A file that somebody named: what is no program is a fault.
     void look_into(const std::string& path) {
         std::string bytes;
@@ -35,7 +29,7 @@ public:
             return;
         }
         ++found.files;
-        if (!add_all(path, bytes)) ++found.faults["neither PTX, a fat binary nor a program with either"];
+        if (!add_all(path, bytes)) ++found.faults["neither PTX, a fat binary, a cubin nor a program with one of them"];
     }
 
     /// A file of a folder, where most are something else.
@@ -57,17 +51,17 @@ public:
     ProgramTexts found;
 
 private:
-    /// False if there is no device code at all. Every program has an image that holds machine code only, and mostly
-    /// none of that: what is missing is a fault of files that have nothing else.
+    /// False if there is no device code at all. What suits the device in none of its images is a fault of files that
+    /// have nothing else.
     bool add_all(const std::string& path, const std::string& bytes) {
         usable_ = 0;
-        without_ptx_.clear();
+        unsuitable_.clear();
         if (!add_images(path, bytes)) return false;
-        for (const auto& [cause, count] : without_ptx_)
+        for (const auto& [cause, count] : unsuitable_)
             if (usable_ == 0)
                 found.faults[cause] += count;
             else
-                found.machine_code_only += count;
+                found.unsuitable += count;
         return true;
     }
 
@@ -78,17 +72,25 @@ private:
             add(path, runtime::read_image(bytes.data(), bytes.size(), options_));
             return true;
         case runtime::ImageKind::container: add_containers(path, data); return true;
-        case runtime::ImageKind::elf: break;
+        case runtime::ImageKind::elf:
+            if (!runtime::is_cubin(bytes.data(), bytes.size())) break;
+            add(path, runtime::read_image(bytes.data(), bytes.size(), options_));
+            return true;
         default: return false;
         }
         const runtime::ProgramCode code = runtime::find_program_code(data);
         std::vector<std::pair<const void*, std::size_t>> units;
         for (const auto& unit : code.units) units.emplace_back(unit.data(), unit.size());
-        if (!units.empty()) add(path, runtime::read_units(units, options_));
+        bool has_units = false;
+        if (!units.empty() && !options_.prefers_sass) {
+            runtime::ImagePtx linked = runtime::read_units(units, options_);
+            has_units = linked.result != runtime::ImageResult::no_binary_for_device;
+            if (has_units || !options_.lifts) add(path, std::move(linked));
+        }
         for (const auto& container : code.containers) {
-            // What was linked of units has no PTX of its own.
+            // What was linked of units has no PTX of its own: only where they have none it is what is loaded.
             const auto contents = runtime::list_container(container.data(), container.size());
-            if (!units.empty() && contents.sound && contents.ptx.empty()) continue;
+            if (has_units && contents.sound && contents.ptx.empty()) continue;
             add(path, runtime::read_image(container.data(), container.size(), options_));
         }
         return !code.containers.empty() || !units.empty();
@@ -105,24 +107,25 @@ private:
     void add(const std::string& path, runtime::ImagePtx image) {
         std::string log;
         if (image.result == runtime::ImageResult::no_binary_for_device) {
-            ++without_ptx_[image.message];
+            ++unsuitable_[image.message];
         } else if (image.result != runtime::ImageResult::ok) {
             ++found.faults[image.message];
         } else if (!runtime::link_image(image, log)) {
             ++found.faults["its units can't be linked: " + log];
         } else {
             ++usable_;
-            const runtime::TextHash hash = runtime::hash_text(image.text);
+            const runtime::TextHash hash =
+                runtime::hash_text(image.machine_code ? image.machine_code->image() : std::string_view(image.text));
             if (seen_.emplace(hash.low, hash.high).second)
-                found.texts.push_back({path, std::move(image.text), image.is_newer});
+                found.texts.push_back({path, std::move(image.text), image.is_newer, std::move(image.machine_code)});
         }
     }
 
-    runtime::ImageOptions options_;
+    const runtime::ImageOptions options_ = runtime::image_options_of_loads();
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen_; ///< texts by hash
     // Of the file at hand:
     std::size_t usable_ = 0;
-    std::map<std::string, std::size_t> without_ptx_;
+    std::map<std::string, std::size_t> unsuitable_;
 };
 
 } // namespace
