@@ -82,10 +82,12 @@ private:
 class FillStep : public Step {
 public:
     explicit FillStep(const FillWork& work) : work_(work) {}
+    static Status lay_out(const FillWork& work, RowFill& fill) {
+        return RowFill::lay_out(work.to, work.pitch, work.element_size, work.value, work.width, work.height, fill);
+    }
     void run(const GraphLaunch& launch) override {
         RowFill fill;
-        if (RowFill::lay_out(work_.to, work_.pitch, work_.element_size, work_.value, work_.width, work_.height, fill) ==
-            Status::success)
+        if (lay_out(work_, fill) == Status::success)
             fill.run();
         else
             report_bad_memory(launch, "fill");
@@ -221,7 +223,11 @@ struct MakeStep {
         return status;
     }
     Status operator()(const CopyWork& work) const { return made<CopyStep>(work); }
-    Status operator()(const FillWork& work) const { return made<FillStep>(work); }
+    Status operator()(const FillWork& work) const {
+        RowFill fill; // capture records fills of any address
+        const Status status = FillStep::lay_out(work, fill);
+        return status == Status::success ? made<FillStep>(work) : status;
+    }
     Status operator()(const HostWork& work) const { return made<HostStep>(work); }
     Status operator()(const EventRecordWork& work) const { return made<EventRecordStep>(work); }
     Status operator()(const EventWaitWork& work) const { return made<EventWaitStep>(work); }

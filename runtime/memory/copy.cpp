@@ -182,19 +182,38 @@ Status memory_copy(Stream& stream, const CopyBox& box, bool blocking, Reach reac
         stream, [copy] { copy.run(); }, (blocking && !device_only) || pageable, copy.width * copy.height * copy.depth);
 }
 
-Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
-                        std::size_t width, std::size_t height, RowFill& fill, int device) {
-    fill = {};
+namespace {
+
+/// Bytes of a row, and from the first row's begin to the last one's end; false if they don't fit.
+bool fill_span(std::size_t pitch, unsigned element_size, std::size_t width, std::size_t height, std::size_t& row,
+               std::size_t& span) {
+    return !__builtin_mul_overflow(width, std::size_t{element_size}, &row) &&
+           !__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) &&
+           !__builtin_add_overflow(span, row, &span);
+}
+
+} // namespace
+
+Status RowFill::check_shape(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::size_t width,
+                            std::size_t height) {
     if (element_size != 1 && element_size != 2 && element_size != 4) return Status::invalid_value;
     if (width == 0 || height == 0) return Status::success;
     std::size_t row = 0, span = 0;
-    if (__builtin_mul_overflow(width, std::size_t{element_size}, &row)) return Status::invalid_value;
+    if (!fill_span(pitch, element_size, width, height, row, span)) return Status::invalid_value;
     if (height > 1 && (pitch < row || pitch % element_size != 0)) return Status::invalid_value;
-    if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) || __builtin_add_overflow(span, row, &span))
-        return Status::invalid_value;
+    return pointer % element_size == 0 ? Status::success : Status::invalid_value;
+}
+
+Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                        std::size_t width, std::size_t height, RowFill& fill, int device) {
+    fill = {};
+    const Status shape = check_shape(pointer, pitch, element_size, width, height);
+    if (shape != Status::success || width == 0 || height == 0) return shape;
+    std::size_t row = 0, span = 0;
+    static_cast<void>(fill_span(pitch, element_size, width, height, row, span));
     auto* first = reinterpret_cast<std::uint8_t*>(pointer);
     const Range range = classify(Side::device, first, span, true, device, true);
-    if (pointer % element_size != 0 || range == Range::bad) return Status::invalid_value;
+    if (range == Range::bad) return Status::invalid_value;
     fill = {first, pitch, row, height, element_size, value, range == Range::pinned};
     return Status::success;
 }
