@@ -27,6 +27,7 @@ constexpr ProvidedFunction functions[] = {
     {"free", "8", 0},
     {"__assertfail", "88488", 0},
     {"cudaGraphSetConditional", "84", 0},
+    {"cudaGraphLaunch", "88", 4},
     {"cudaCGGetIntrinsicHandle", "4", 8, true},
     {"cudaCGGetSize", "888", 4, true},
     {"cudaCGGetRank", "888", 4, true},

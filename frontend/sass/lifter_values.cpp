@@ -331,6 +331,12 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         const std::int64_t environment = cubin_.architecture >= 90 ? 0x40 : 0x88;
         if (offset >= environment && offset < environment + 12)
             return special(("%envreg" + std::to_string((offset - environment) / 4)).c_str());
+        const std::int64_t graph = cubin_.architecture >= 90 ? 0x190 : 0x130;
+        if (offset == graph || offset == graph + 4) {
+            const std::string pair = wide_temporary();
+            emit("mov.u64 " + pair + ", %current_graph_exec");
+            return offset == graph ? low_half(name_wide(pair)) : high_half(name_wide(pair));
+        }
         // The descriptor of all global memory, which loads and stores name.
         const std::int64_t descriptor = cubin_.architecture >= 90 ? 0x208 : 0x118;
         if (offset == descriptor || offset == descriptor + 4) return constant(0);

@@ -57,63 +57,9 @@ CUresult cuMemsetD32Async(CUdeviceptr, unsigned, std::size_t, CUstream);
 
 namespace {
 
-constexpr char text[] = R"(.version 8.0
-.target sm_80
-.address_size 64
-.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
-.extern .func (.param .b32 result) cudaGraphLaunch(.param .b64 exec, .param .b64 stream);
-.visible .entry empty() { ret; }
-// *p += v
-.visible .entry add(.param .u64 p, .param .u32 v) {
-  .reg .u64 %p; .reg .u32 %v, %o;
-  ld.param.u64 %p, [p]; ld.param.u32 %v, [v];
-  ld.global.u32 %o, [%p]; add.u32 %o, %o, %v; st.global.u32 [%p], %o;
-  ret;
-}
-// *p = *p * 3 + v
-.visible .entry mad3(.param .u64 p, .param .u32 v) {
-  .reg .u64 %p; .reg .u32 %v, %o;
-  ld.param.u64 %p, [p]; ld.param.u32 %v, [v];
-  ld.global.u32 %o, [%p]; mad.lo.u32 %o, %o, 3, %v; st.global.u32 [%p], %o;
-  ret;
-}
-// Tells that it is there, and waits until the other is.
-.visible .entry meet(.param .u64 own, .param .u64 other) {
-  .reg .u64 %a, %b; .reg .u32 %v; .reg .pred %p;
-  ld.param.u64 %a, [own]; ld.param.u64 %b, [other];
-  st.release.gpu.global.u32 [%a], 1;
-again:
-  ld.acquire.gpu.global.u32 %v, [%b]; setp.eq.u32 %p, %v, 0; @%p bra again;
-  ret;
-}
-// One less of *p; the condition is that.
-.visible .entry count_down(.param .u64 p, .param .u64 handle) {
-  .reg .u64 %p, %h; .reg .u32 %o;
-  ld.param.u64 %p, [p]; ld.param.u64 %h, [handle];
-  ld.global.u32 %o, [%p]; sub.u32 %o, %o, 1; st.global.u32 [%p], %o;
-  { .param .b64 a; st.param.b64 [a], %h; .param .b32 b; st.param.b32 [b], %o; call.uni cudaGraphSetConditional, (a, b); }
-  ret;
-}
-// One less of *p, and while that is not 0 the same graph again when this one has ended.
-.visible .entry again(.param .u64 p) {
-  .reg .u64 %p, %g; .reg .u32 %o, %r; .reg .pred %z;
-  ld.param.u64 %p, [p];
-  ld.global.u32 %o, [%p]; sub.u32 %o, %o, 1; st.global.u32 [%p], %o;
-  setp.eq.u32 %z, %o, 0; @%z ret;
-  mov.u64 %g, %current_graph_exec;
-  { .param .b64 a; st.param.b64 [a], %g; .param .b64 b; st.param.b64 [b], 72057594037927936; .param .b32 r;
-    call.uni (r), cudaGraphLaunch, (a, b); ld.param.b32 %r, [r]; st.global.u32 [%p+4], %r; }
-  ret;
-}
-// Another graph, at once; what that returns to *p.
-.visible .entry launch_other(.param .u64 p, .param .u64 exec) {
-  .reg .u64 %p, %g; .reg .u32 %r;
-  ld.param.u64 %p, [p]; ld.param.u64 %g, [exec];
-  { .param .b64 a; st.param.b64 [a], %g; .param .b64 b; st.param.b64 [b], 144115188075855872; .param .b32 r;
-    call.uni (r), cudaGraphLaunch, (a, b); ld.param.b32 %r, [r]; st.global.u32 [%p], %r; }
-  ret;
-}
-)";
+/// The kernels, as a text or as machine code.
+constexpr char texts[] = PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/graph_kernels.ptx",
+               machine_code[] = PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/graph_kernels.sm_90.cubin";
 
 /// Everything that a case needs; what it makes goes with it.
 struct Ground {
@@ -123,8 +69,8 @@ struct Ground {
     CUdeviceptr memory = 0;
     CUgraph graph = nullptr;
 
-    Ground() {
-        REQUIRE(cuModuleLoadData(&module, text) == 0);
+    explicit Ground(const std::string& file = texts) {
+        REQUIRE(cuModuleLoad(&module, file.c_str()) == 0);
         REQUIRE(cuStreamCreate(&stream, 1) == 0);
         REQUIRE(cuStreamCreate(&second, 1) == 0);
         memory = driver_test::allocate(4096);
@@ -494,7 +440,7 @@ TEST_CASE("graph: allocations that streams make while they capture") {
 }
 
 TEST_CASE("graph: conditional nodes ask what kernels have set") {
-    Ground g;
+    Ground g(GENERATE(as<std::string>(), texts, machine_code));
     CUgraphConditionalHandle loop = 0, choice = 0;
     REQUIRE(cuGraphConditionalHandleCreate(&loop, g.graph, g.context, 1, 1) == 0);
     REQUIRE(cuGraphConditionalHandleCreate(&choice, g.graph, g.context, 7, 1) == 0);
@@ -522,7 +468,7 @@ TEST_CASE("graph: conditional nodes ask what kernels have set") {
 }
 
 TEST_CASE("graph: kernels launch graphs") {
-    Ground g;
+    Ground g(GENERATE(as<std::string>(), texts, machine_code));
     constexpr unsigned long long device_launch = 4;
     CUgraphNode first = g.kernel({}, "add", g.memory + 8, 2u);
     g.kernel({first}, "again", g.memory);
