@@ -300,17 +300,31 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         if (wanted) emit_prefetch(inst, wanted);
 }
 
+/// `constant` + `factor` * the stride.
+llvm::Value* GraphEmitter::distance_ahead(const Prefetch& wanted, std::int64_t constant, std::int64_t factor) {
+    llvm::Value* distance = ir_.getInt64(std::uint64_t(constant));
+    if (factor == 0) return distance;
+    llvm::Value* stride = ir_.CreateSExt(value_at(current_block_, wanted.stride).base, ir_.getInt64Ty());
+    return ir_.CreateAdd(distance, ir_.CreateMul(stride, ir_.getInt64(std::uint64_t(factor))));
+}
+
 void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted) {
     const LaneAddress place = address(inst[ptx::Role::a], inst.space);
-    llvm::Value* ahead = ir_.getInt64(std::uint64_t(std::int64_t(wanted.ahead)));
+    llvm::Value* ahead = distance_ahead(wanted, wanted.ahead, wanted.factor);
+    if (wanted.counter != no_value) {
+        const auto wide = [&](ValueId value) {
+            return ir_.CreateSExt(value_at(current_block_, value).base, ir_.getInt64Ty());
+        };
+        const bool down = wanted.counter_factor < 0 || (wanted.counter_factor == 0 && wanted.counter_ahead < 0);
+        llvm::Value* later =
+            ir_.CreateAdd(wide(wanted.counter), distance_ahead(wanted, wanted.counter_ahead, wanted.counter_factor));
+        llvm::Value* bound = wide(wanted.bound);
+        llvm::Value* goes_on = down ? ir_.CreateICmpSGT(later, bound) : ir_.CreateICmpSLT(later, bound);
+        ahead = ir_.CreateSelect(goes_on, ahead, ir_.getInt64(0)); // its own line, which it has
+    }
     // A piece of a row that several lanes read is the next warp's; other places are this warp's own.
     auto level =
         place.address.is_uniform() || wanted.factor != 0 ? lower::CacheLevel::first : lower::CacheLevel::second;
-    if (wanted.factor != 0) {
-        const LaneValue stride = value_at(current_block_, wanted.stride);
-        llvm::Value* bytes = ir_.CreateSExt(stride.base, ir_.getInt64Ty());
-        ahead = ir_.CreateAdd(ahead, ir_.CreateMul(bytes, ir_.getInt64(std::uint64_t(std::int64_t(wanted.factor)))));
-    }
     lower::prefetch_ahead(*this, place, access_bytes(inst), ahead, level);
 }
 

@@ -207,6 +207,7 @@ private:
     void begin_instruction(const GraphInstruction& instruction);
     void emit_votes(const GraphInstruction* first, unsigned count);
     void run_handler(const GraphInstruction& instruction);
+    llvm::Value* distance_ahead(const Prefetch& wanted, std::int64_t constant, std::int64_t factor);
     void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
     void emit_terminator(BlockId block);

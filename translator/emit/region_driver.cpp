@@ -44,8 +44,6 @@ constexpr std::uint32_t stack_frame_limit = 16384;
 constexpr std::uint32_t stopped = 0xffffffffu;
 /// Likewise in one that waits for memory.
 constexpr std::uint32_t stopped_to_wait = 0xfffffffeu;
-/// Of a loop in which steps take turns; measured in translator/analysis/README.md.
-constexpr std::uint32_t rounds_per_turn = 8;
 /// Of a loop that waits: what it waits for is mostly done by somebody else's turn, not while it looks.
 constexpr std::uint32_t looks_per_turn = 2;
 /// Barriers that a CTA passes from one turn of other CTAs to the next, in loops that wait and elsewhere: a loop may

@@ -4,6 +4,7 @@
 
 #include "translator/analysis/loops/loop_strides.h"
 #include "translator/analysis/loops/plan_prefetch.h"
+#include "translator/analysis/loops/plan_turns.h"
 
 using namespace ptarmigan;
 
@@ -98,6 +99,29 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
     CHECK(grid_stride("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 1024;").empty());
+}
+
+TEST_CASE("prefetch: where steps take turns, the next turn's place while the loop lasts", "[prefetch]") {
+    const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
+    const std::string load = "add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use;
+    auto turns = [&](const std::string& round) {
+        test::AnalysedKernel kernel(begin + loop(load + round), {256, 1, 1}, 32);
+        translator::choose_turn_loops(kernel.graph, kernel.shape, false);
+        translator::plan_prefetch(kernel.graph, kernel.shape, 32);
+        Places result;
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (const translator::Prefetch& place = instruction.prefetch)
+                    result.push_back(std::to_string(place.ahead) + "+" + std::to_string(place.factor) + " while +" +
+                                     std::to_string(place.counter_ahead) + " < " + kernel.graph.values[place.bound].name);
+        return result;
+    };
+    CHECK(turns("add.s64 %rd3, %rd3, 131072;") == Places{"1048576+0 while +8 < %r1"});
+    CHECK(turns("add.s64 %rd3, %rd3, 131072; add.u32 %r2, %r2, 3;") == Places{"1048576+0 while +32 < %r1"});
+    // near enough without; the counter gains something else than the address; it ends by what was read
+    CHECK(turns("add.s64 %rd3, %rd3, 1024;").empty());
+    CHECK(turns("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;").empty());
+    CHECK(turns("add.s64 %rd3, %rd3, 131072; ld.global.u32 %r2, [%rd2];").empty());
 }
 
 TEST_CASE("prefetch: where warps meet at each round, the next round's place", "[prefetch]") {

@@ -39,6 +39,10 @@ struct Prefetch {
     std::int32_t ahead = 0;
     std::int32_t factor = 0;
     ValueId stride = no_value; ///< uniform, and alive wherever the load is
+    /// Only while `counter` + `counter_ahead` + `counter_factor` * `stride` is less than `bound`, or greater where it
+    /// goes down; always if there is none. As alive as `stride`.
+    ValueId counter = no_value, bound = no_value;
+    std::int32_t counter_ahead = 0, counter_factor = 0;
     explicit operator bool() const { return ahead != 0 || factor != 0; }
 };
 

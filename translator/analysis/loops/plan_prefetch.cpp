@@ -126,7 +126,10 @@ private:
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
         if (stride && is_shorter(*stride, far)) return;
         const LoopInfo& info = graph_.forest.loops[loop];
-        if (info.takes_turns) return; // the next warp asks for its piece soon
+        if (info.takes_turns) { // the next warp asks for its piece soon, and this one comes back in the next turn
+            plan_next_turn(instruction, loop);
+            return;
+        }
         instruction.prefetch.ahead = std::int32_t(piece);
         if (goes_lane_by_lane(graph_, info))
             instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
@@ -139,9 +142,55 @@ private:
         if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
     }
 
+    /// What this step reads when it has its next turn, if the loop goes on until then: short ones would fetch as much
+    /// again of what nobody reads.
+    void plan_next_turn(GraphInstruction& instruction, std::uint32_t loop) const {
+        Prefetch prefetch = rounds_ahead(instruction, loop, rounds_per_turn);
+        if (!prefetch) return;
+        for (BlockId block : graph_.forest.loops[loop].blocks) {
+            const Terminator& end = graph_.blocks[block].terminator;
+            if (end.kind != Terminator::Kind::branch || end.condition == no_value) continue;
+            if (!bound_by(end.condition, loop, prefetch)) continue;
+            instruction.prefetch = prefetch;
+            return;
+        }
+    }
+
+    /// A number of the loop's rounds that is compared with one that stays.
+    bool bound_by(ValueId condition, std::uint32_t loop, Prefetch& prefetch) const {
+        const GraphInstruction* test = strides_.sums().definition(condition).instruction;
+        if (!test || !is_comparison(test->inst.form)) return false;
+        const Operand &counter = test->inst[ptx::Role::a], &bound = test->inst[ptx::Role::b];
+        if (counter.kind != Operand::Kind::reg || bound.kind != Operand::Kind::reg ||
+            strides_.sums().is_inside(bound.index, loop) || !graph_.values[bound.index].shape.is_uniform())
+            return false;
+        const std::optional<LinearSum> sum = strides_.sums().of(counter.index, loop);
+        if (!sum) return false;
+        for (auto [term, factor] : sum->terms) {
+            if (term.kind != LinearSum::Term::Kind::value || !strides_.sums().is_inside(term.id, loop)) continue;
+            const Prefetch gain = gain_of(term.id, loop, rounds_per_turn);
+            if (factor != 1 || graph_.values[term.id].shape.is_varying() || !gain || gain.stride != prefetch.stride)
+                return false;
+            prefetch.counter = term.id;
+            prefetch.bound = bound.index;
+            prefetch.counter_ahead = gain.ahead;
+            prefetch.counter_factor = gain.factor;
+            return true;
+        }
+        return false;
+    }
+
+    static bool is_comparison(ptx::FormId form) {
+        return form == ptx::FormId::setp_bits || form == ptx::FormId::setp_signed || form == ptx::FormId::setp_unsigned;
+    }
+
     /// What the load reads `rounds` rounds later; nothing where that is not known.
     Prefetch rounds_ahead(const GraphInstruction& instruction, std::uint32_t loop, std::int64_t rounds) const {
-        std::optional<LinearSum> gain = strides_.gain_of(instruction.inst[ptx::Role::a].index, loop);
+        return gain_of(instruction.inst[ptx::Role::a].index, loop, rounds);
+    }
+
+    Prefetch gain_of(ValueId value, std::uint32_t loop, std::int64_t rounds) const {
+        std::optional<LinearSum> gain = strides_.gain_of(value, loop);
         if (!gain || gain->terms.size() > 1) return {};
         gain = LinearSum().plus(*gain, rounds);
         if (!fits(gain->constant)) return {};

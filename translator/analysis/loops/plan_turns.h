@@ -10,6 +10,10 @@
 
 namespace ptarmigan::translator {
 
+/// From one stop to the next. Few, so that what the rounds of one step read stays in the first cache; measured in
+/// translator/analysis/README.md.
+constexpr std::uint32_t rounds_per_turn = 8;
+
 /// Sets LoopInfo::takes_turns in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
 /// and warps, read or write neighbouring elements that are far from the last round's and none go one by one; with
 /// `everywhere` for all. Needs shapes.
