@@ -61,36 +61,70 @@ Value* hidden_bits(IRBuilder<>& ir, Value* value) {
 
 // ---- logic of masks that come from integers ----
 
-bool is_or(const Value* value) {
-    const auto* operation = dyn_cast<BinaryOperator>(value);
-    return operation && (operation->getOpcode() == Instruction::Or || operation->getOpcode() == Instruction::Xor);
+bool is_ones(const Value* value) {
+    const auto* constant = dyn_cast<Constant>(value);
+    return constant && constant->isAllOnesValue();
+}
+
+/// A choice by masks that instruction selection takes for logic, since one of its arms is a constant.
+bool is_choice(const Value* value) {
+    const auto* choice = dyn_cast<SelectInst>(value);
+    return choice && is_mask(choice->getType()) && choice->getCondition()->getType()->isVectorTy() &&
+           (isa<Constant>(choice->getTrueValue()) || isa<Constant>(choice->getFalseValue()));
 }
 
 bool is_logic(const Value* value) {
     const auto* operation = dyn_cast<BinaryOperator>(value);
-    return operation && operation->isBitwiseLogicOp();
+    return is_choice(value) || (operation && operation->isBitwiseLogicOp());
 }
 
-/// Is it a mask of an integer's bits, or could it be?
-bool comes_from_integer(const Value* mask, unsigned left) {
-    if (isa<Constant>(mask)) return true;
-    if (const auto* cast = dyn_cast<BitCastInst>(mask)) return cast->getSrcTy()->isIntegerTy();
-    if (!is_logic(mask) || !left) return false;
-    const auto* operation = cast<BinaryOperator>(mask);
-    return comes_from_integer(operation->getOperand(0), left - 1) &&
-           comes_from_integer(operation->getOperand(1), left - 1);
+/// `or`, `xor`, or a choice that becomes `or`.
+bool is_or(const Value* value) {
+    if (is_choice(value))
+        return any_of(cast<User>(value)->operands(), [](const Use& use) { return is_ones(use.get()); });
+    const auto* operation = dyn_cast<BinaryOperator>(value);
+    return operation && (operation->getOpcode() == Instruction::Or || operation->getOpcode() == Instruction::Xor);
 }
 
-/// Is the mask, or the integer that it comes from, used by more than one?
-bool is_shared(const Value* mask) {
-    if (mask->hasNUsesOrMore(2)) return true;
-    const auto* cast = dyn_cast<BitCastInst>(mask);
-    return cast && cast->getOperand(0)->hasNUsesOrMore(2);
+/// The operands of logic that are no constants.
+SmallVector<unsigned, 2> unknown_operands(const Value* logic) {
+    SmallVector<unsigned, 2> operands;
+    for (const Use& use : cast<User>(logic)->operands())
+        if (!isa<Constant>(use.get())) operands.push_back(use.getOperandNo());
+    return operands;
 }
 
 bool becomes_mask(const Value* integer) {
     return any_of(integer->users(),
                   [](const User* user) { return isa<BitCastInst>(user) && is_mask(user->getType()); });
+}
+
+using Nodes = SmallPtrSet<const Value*, 8>;
+
+/// The integers from which the mask's bits come, and results of logic, that somebody else uses as well. Instruction
+/// selection rewrites logic, so any two of them may meet in one operation: in `(~a & b) ^ a`, which is `a | b`, and in
+/// `(c & a) | (c & b)`, which is `c & (a | b)`. True if there is an integer.
+bool shared_nodes(const Value* mask, unsigned left, Nodes& shared) {
+    if (const auto* cast = dyn_cast<BitCastInst>(mask)) {
+        const Value* integer = cast->getOperand(0);
+        if (!integer->getType()->isIntegerTy()) return false;
+        if (mask->hasNUsesOrMore(2) || integer->hasNUsesOrMore(2)) shared.insert(integer);
+        return true;
+    }
+    if (!is_logic(mask) || !left) return false;
+    bool found = false;
+    for (const unsigned i : unknown_operands(mask))
+        found |= shared_nodes(cast<User>(mask)->getOperand(i), left - 1, shared);
+    if (found && mask->hasNUsesOrMore(2)) shared.insert(mask);
+    return found;
+}
+
+/// The same of logic of integers: those in it that are masks elsewhere.
+void nodes_that_become_masks(const Value* integer, unsigned left, Nodes& nodes) {
+    if (becomes_mask(integer)) nodes.insert(integer);
+    if (!is_logic(integer) || !left) return;
+    for (const unsigned i : unknown_operands(integer))
+        nodes_that_become_masks(cast<User>(integer)->getOperand(i), left - 1, nodes);
 }
 
 class Parting {
@@ -107,8 +141,9 @@ public:
         }
         for (Instruction* operation : circles_) {
             IRBuilder<> ir(operation);
+            const auto operands = unknown_operands(operation);
             // Rather an integer: it is in a general register anyway.
-            const unsigned which = isa<BitCastInst>(operation->getOperand(0)) ? 0 : 1;
+            const unsigned which = isa<BitCastInst>(operation->getOperand(operands[0])) ? operands[0] : operands[1];
             Value* operand = operation->getOperand(which);
             if (auto* cast = dyn_cast<BitCastInst>(operand))
                 operand = ir.CreateBitCast(hidden_value(ir, cast->getOperand(0)), cast->getType());
@@ -128,17 +163,23 @@ private:
     /// Logic of integers that is one of masks in effect.
     void visit_integer(Value* value, unsigned left) {
         if (!is_logic(value) || !left) return;
-        auto* operation = cast<BinaryOperator>(value);
-        Value *a = operation->getOperand(0), *b = operation->getOperand(1);
-        if (is_or(value) && becomes_mask(a) && becomes_mask(b)) circles_.insert(operation);
-        visit_integer(a, left - 1);
-        visit_integer(b, left - 1);
+        auto* operation = cast<Instruction>(value);
+        const auto operands = unknown_operands(operation);
+        if (is_or(value) && operands.size() == 2) {
+            Nodes nodes;
+            for (const unsigned i : operands) nodes_that_become_masks(operation->getOperand(i), depth, nodes);
+            if (nodes.size() >= 2) circles_.insert(operation);
+        }
+        for (const unsigned i : operands) visit_integer(operation->getOperand(i), left - 1);
     }
 
     void visit_mask(Instruction& operation) {
-        Value *a = operation.getOperand(0), *b = operation.getOperand(1);
-        if (isa<Constant>(a) || isa<Constant>(b) || !is_shared(a) || !is_shared(b)) return;
-        if (comes_from_integer(a, depth) && comes_from_integer(b, depth)) circles_.insert(&operation);
+        const auto operands = unknown_operands(&operation);
+        if (operands.size() != 2) return;
+        Nodes shared;
+        const bool first = shared_nodes(operation.getOperand(operands[0]), depth, shared);
+        const bool second = shared_nodes(operation.getOperand(operands[1]), depth, shared);
+        if (first && second && shared.size() >= 2) circles_.insert(&operation);
     }
 
     SmallSetVector<Instruction*, 8> joined_, circles_;

@@ -7,6 +7,11 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
 using namespace ptarmigan;
 
 namespace {
@@ -28,6 +33,48 @@ std::string store_mask(unsigned lanes, const char* mask, unsigned place) {
     return fmt::format("%w{2} = zext <{0} x i1> {1} to <{0} x i8>\n%p{2} = getelementptr i8, ptr %p, i64 {3}\n"
                        "store <{0} x i8> %w{2}, ptr %p{2}\n",
                        lanes, mask, place, place * 64);
+}
+
+/// Random logic of three masks that come from integers and one that does not, all of which are stored, too.
+std::string random_logic(std::mt19937& random, unsigned lanes) {
+    const auto below = [&](std::size_t end) { return std::size_t(random() % end); };
+    const bool integers = below(4) == 0;
+    const std::string mask = fmt::format("<{} x i1>", lanes), type = integers ? fmt::format("i{}", lanes) : mask;
+    const std::string ones = integers ? "-1" : "splat (i1 true)", zeros = integers ? "0" : "zeroinitializer";
+    std::string ir = fmt::format("define void @f(i{0} %a, i{0} %b, i{0} %c, <{0} x i32> %d, ptr %p) {{\n", lanes);
+    std::vector<std::string> values;
+    for (const char* name : {"a", "b", "c"}) {
+        ir += fmt::format("%m{0} = bitcast i{1} %{0} to {2}\n", name, lanes, mask);
+        values.push_back(integers ? fmt::format("%{}", name) : fmt::format("%m{}", name));
+    }
+    ir += fmt::format("%md = icmp eq <{} x i32> %d, zeroinitializer\n", lanes);
+    if (!integers) values.push_back("%md");
+    const std::size_t operations = 2 + below(6);
+    for (std::size_t i = 0; i < operations; ++i) {
+        // Mostly of what has just been computed, so that trees become deep.
+        const std::string x = below(2) ? values.back() : values[below(values.size())], y = values[below(values.size())];
+        switch (const auto kind = below(integers ? 5 : 8)) {
+        case 0:
+        case 1:
+        case 2: ir += fmt::format("%t{} = {} {} {}, {}\n", i, kind == 0 ? "and" : kind == 1 ? "or" : "xor", type, x, y); break;
+        case 3:
+        case 4: ir += fmt::format("%t{} = xor {} {}, {}\n", i, type, y, ones); break;
+        case 5: ir += fmt::format("%t{0} = select {1} {2}, {1} {3}, {1} {4}\n", i, type, x, y, zeros); break;
+        case 6: ir += fmt::format("%t{0} = select {1} {2}, {1} {4}, {1} {3}\n", i, type, x, y, below(2) ? ones : zeros); break;
+        default: ir += fmt::format("%t{0} = select {1} {2}, {1} {3}, {1} {4}\n", i, type, x, y, values[below(values.size())]);
+        }
+        values.push_back(fmt::format("%t{}", i));
+    }
+    std::string last = values.back();
+    if (integers) {
+        ir += fmt::format("%last = bitcast {} {} to {}\n", type, last, mask);
+        last = "%last";
+    }
+    unsigned place = 0;
+    ir += store_mask(lanes, last.c_str(), place++);
+    for (const char* name : {"%ma", "%mb", "%mc", "%md"})
+        if (below(3)) ir += store_mask(lanes, name, place++);
+    return ir + "ret void\n}\n";
 }
 
 } // namespace
@@ -66,6 +113,32 @@ TEST_CASE("masks: or and xor of integers' bits that are used as masks, too") {
                     ir += store_mask(lanes, "%m", 1) + store_mask(lanes, "%n", 2) + store_mask(lanes, "%k", 3) + store_mask(lanes, "%o", 4);
                     compiles(ir + "ret void\n}\n");
                 }
+}
+
+TEST_CASE("masks: logic that becomes or of integers' bits while code is generated") {
+    for (const unsigned lanes : {8u, 16u, 32u})
+        for (const char* logic : {"%n = xor {0} %mb, {1}\n%s = select {0} %n, {0} %ma, {0} zeroinitializer\n%o = xor {0} %s, %mb\n",
+                                  "%n = and {0} %md, %ma\n%s = and {0} %md, %mb\n%o = or {0} %n, %s\n",
+                                  "%o = select {0} %ma, {0} {1}, {0} %mb\n"}) {
+            const std::string mask = fmt::format("<{} x i1>", lanes);
+            compiles(fmt::format("define void @f(i{0} %a, i{0} %b, <{0} x i32> %d, ptr %p) {{\n%ma = bitcast i{0} %a to {1}\n"
+                                 "%mb = bitcast i{0} %b to {1}\n%md = icmp eq <{0} x i32> %d, zeroinitializer\n",
+                                 lanes, mask) +
+                     fmt::format(fmt::runtime(logic), mask, "splat (i1 true)") + store_mask(lanes, "%ma", 0) + store_mask(lanes, "%mb", 1) +
+                     store_mask(lanes, "%o", 2) + "ret void\n}\n");
+        }
+}
+
+// RANDOM_MASKS=BEGIN:END other programs than ctest's.
+TEST_CASE("masks: random logic") {
+    unsigned seed = 0, end = 150;
+    if (const char* range = std::getenv("RANDOM_MASKS")) REQUIRE(std::sscanf(range, "%u:%u", &seed, &end) == 2);
+    for (; seed < end; ++seed) {
+        std::mt19937 random(seed);
+        const std::string ir = random_logic(random, 8u << seed % 3);
+        INFO("seed " << seed);
+        compiles(ir);
+    }
 }
 
 TEST_CASE("masks: sums with some that are known to be zero in part") {
