@@ -99,10 +99,18 @@ void GraphEmitter::emit_call(const GraphInstruction& instruction) {
         return;
     }
     const ptx::Function& function = graph_.module->functions[callee.index];
-    if (function.is_declaration)
+    if (function.is_declaration) {
         lower::runtime_call(*this, instruction.inst, function);
-    else
+    } else if (width_ == 1 && !all_active()) { // functions take it that their lane is there
+        call_results_.clear();
+        call_mask_ = active();
+        if_then(ir_.CreateICmpNE(active_bits(), ir_.getInt64(0)),
+                [&] { call_function(callee.index, instruction, active_bits()); });
+        call_mask_ = nullptr;
+        write_call_results(instruction.inst);
+    } else {
         call_function(callee.index, instruction, active_bits());
+    }
 }
 
 /// Takes the first lane's target, serves all lanes that share it, until none is left.
@@ -151,7 +159,12 @@ void GraphEmitter::emit_indirect_call(const GraphInstruction& instruction) {
     left->addIncoming(rest, next);
     ir_.CreateCondBr(ir_.CreateICmpNE(rest, ir_.getInt64(0)), loop, done);
     ir_.SetInsertPoint(done);
-    const Operand& results = inst[Role::d];
+    write_call_results(inst);
+}
+
+/// What store_call_result() has gathered.
+void GraphEmitter::write_call_results(const ptx::Instruction& call) {
+    const Operand& results = call[Role::d];
     for (unsigned i = 0; i < list_size(results); ++i) {
         const Operand& result = element(results, i);
         if (result.kind != Operand::Kind::reg) continue;

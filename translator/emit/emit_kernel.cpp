@@ -606,7 +606,11 @@ private:
         interface.frame_offset = function->getArg(3);
         interface.enter = [&] { emitter.check_stack(); };
         interface.exit = [&] { emitter.ir().CreateRetVoid(); };
-        interface.entry_mask_bits = function->getArg(2);
+        // A step of one lane calls only what its lane calls.
+        if (unit_.width == 1)
+            interface.entry_mask_full = true;
+        else
+            interface.entry_mask_bits = function->getArg(2);
         DivergenceForm kernel_form = unit_.divergence;
         unit_.divergence = form;
         emit_body(emitter, graph, interface);

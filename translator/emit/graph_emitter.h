@@ -275,6 +275,7 @@ private:
     void emit_indirect_call(const GraphInstruction& instruction);
     void call_late(llvm::Value* target, const GraphInstruction& instruction, llvm::Value* mask_bits);
     void store_call_result(const ptx::Operand& result, llvm::Value* loaded, llvm::Value* mask);
+    void write_call_results(const ptx::Instruction& call);
     void copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes);
     llvm::Value* address_of_lane(const LaneValue& value, llvm::Value* lane);
 

@@ -106,11 +106,7 @@ void GraphEmitter::check_stack() {
     llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
     llvm::Value* end = ir_.CreateAdd(interface_->frame_offset, ir_.getInt64(frame_bytes()));
     if_then(
-        ir_.CreateICmpUGT(end, stride),
-        [&] {
-            trap(ir_.CreateZExt(interface_->entry_mask_bits, ir_.getInt64Ty()),
-                 std::uint32_t(abi::Fault::stack_overflow));
-        },
+        ir_.CreateICmpUGT(end, stride), [&] { trap(to_bits(entry_mask_), std::uint32_t(abi::Fault::stack_overflow)); },
         false);
 }
 
