@@ -472,9 +472,18 @@ void Lifter::lea(const Instruction& inst) {
             return;
         }
     }
-    const std::string shifted = wide_temporary();
-    emit("shl.b64 " + shifted + ", " + wide_text(widened()) + ", " + std::to_string(shift));
-    Value high = high_half(name_wide(shifted));
+    Value high;
+    const bool is_sign_extended = inst.has("SX32");
+    const Value above = is_sign_extended ? Value() : read_plain(c);
+    if (shift != 0 && (is_sign_extended || above.constant == 0u)) { // a shift to the right, of a number of 32 bits
+        high = value_of(temporary());
+        emit((is_sign_extended ? "shr.s32 " : "shr.u32 ") + high.text + ", " + in_register(low) + ", " +
+             std::to_string(32 - shift));
+    } else {
+        const std::string shifted = wide_temporary();
+        emit("shl.b64 " + shifted + ", " + wide_text(widened()) + ", " + std::to_string(shift));
+        high = high_half(name_wide(shifted));
+    }
     if (a.inverted) { // both registers are; with the carry of -a it is the upper half of a difference
         const std::string inverse = temporary();
         emit("not.b32 " + inverse + ", " + high.text);

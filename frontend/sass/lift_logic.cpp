@@ -233,6 +233,14 @@ void Lifter::shf(const Instruction& inst) {
         write(d, value);
         return;
     }
+    // Rotations, and words of a longer number. Halves of one value stay together.
+    const bool is_whole = a.wide >= 0 && a.wide == c.wide && !a.is_high && c.is_high;
+    if (!is_wide && !is_whole) {
+        emit((is_left ? "shf.l.clamp.b32 " : "shf.r.clamp.b32 ") + result + ", " + in_register(a) + ", " +
+             in_register(c) + ", " + shift);
+        write(d, value_of(result));
+        return;
+    }
     const std::string wide = wide_temporary();
     emit((is_left     ? "shl.b64 "
           : is_signed ? "shr.s64 "

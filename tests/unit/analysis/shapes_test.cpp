@@ -109,7 +109,23 @@ TEST_CASE("what only instructions with its guard read, or what they alone read, 
     CHECK(shape("").is_uniform()); // %r5 keeps another value, not that one
     AnalysedKernel seen("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5;"
                         "@%p1 ld.global.u32 %r3, [%rd1]; add.u32 %r4, %r3, 1; @!%p1 st.global.u32 [%rd1+4], %r4; ret;");
-    CHECK(seen.shape_of("%r4").is_varying());
+    CHECK_FALSE(seen.shape_of("%r4").is_uniform());
+}
+
+TEST_CASE("what only one side of a predicate reads is that side of what the predicate chose") {
+    // Machine code's way of `if (p) load(base + 4 * i)`: the base and the number are what the registers held before, or these.
+    const auto shape = [](const std::string& inverse, const std::string& guard) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5; setp.lt.u32 %p3, %r1, 5;" + inverse +
+                         "ld.param.u64 %rd3, [p]; mul.wide.u32 %rd5, %r1, 8; add.s64 %rd5, %rd5, %rd3; ld.global.u64 %rd2, [%rd5]; selp.b64 %rd2, %rd3, %rd2, %p2; @%p1 mov.b32 %r3, %r1;"
+                         "mul.wide.u32 %rd4, %r3, 4; add.s64 %rd2, %rd2, %rd4; " + guard + " st.global.u32 [%rd2], %r2; ret;");
+        return k.shape_of("%rd2");
+    };
+    const std::string copied = "mov.pred %p2, %p1;", inverted = "not.pred %p2, %p1; not.pred %p2, %p2;";
+    CHECK(shape(copied, "@%p1").is_affine());
+    CHECK(shape(inverted, "@%p1").is_affine());
+    CHECK(shape(copied, "@!%p1").is_varying()); // the other side
+    CHECK(shape(copied, "@%p3").is_varying());  // another predicate
+    CHECK(shape(copied, "").is_varying());
 }
 
 TEST_CASE("shuffles are uniform where all lanes of the warp get one lane's value") {

@@ -5,6 +5,7 @@
 
 #include "frontend/ptx/queries.h"
 #include "translator/analysis/arithmetic/guarded_values.h"
+#include "translator/analysis/arithmetic/needed_lanes.h"
 #include "translator/analysis/arithmetic/value_ranges.h"
 #include "translator/analysis/build/canonical_cfg.h"
 #include "translator/analysis/graph/dominators.h"
@@ -29,13 +30,17 @@ public:
     }
 
     void run() {
-        // Every round after the first removes an edge or a phi, so this ends.
-        do {
-            while (propagate()) {
-            }
-        } while (fold_branches());
-        resolve_all();
-        prune_previous();
+        for (unsigned round = 0; round < 3; ++round) {
+            // Every round after the first removes an edge or a phi, so this ends.
+            do {
+                while (propagate()) {
+                }
+            } while (fold_branches());
+            resolve_all();
+            if (!resolve_needed_lanes(graph_)) break;
+            for (ValueId value = ValueId(replacement_.size()); value < graph_.values.size(); ++value)
+                replacement_.push_back(value);
+        }
         remove_dead();
         while (merge_chains(graph_)) {
         }
@@ -62,12 +67,14 @@ private:
     bool simplify_phi(Phi& phi);
     bool simplify_instruction(GraphInstruction& instruction, bool& dead);
     bool is_copy(const ptx::Instruction& inst) const;
+    bool is_undefined(const Operand& operand);
+    std::optional<Operand> chosen_side(const ptx::Instruction& inst);
+    bool fold_undefined(const ptx::Instruction& inst);
     std::optional<std::uint64_t> source_bits(const Operand& operand);
     bool fold(const ptx::Instruction& inst);
     bool fold_guard(GraphInstruction& instruction, bool& dead);
     bool fold_branches();
     void resolve_all();
-    void prune_previous();
     void remove_dead();
     void compact_values();
 
@@ -136,6 +143,35 @@ std::optional<std::uint64_t> Simplifier::source_bits(const Operand& operand) {
     return operand.negated ? bits ^ 1 : bits;
 }
 
+bool Simplifier::is_undefined(const Operand& operand) {
+    return operand.kind == Operand::Kind::reg && graph_.values[find(operand.index)].is_undefined;
+}
+
+/// Which side a choice is, if that is known: the predicate is, or one side is undefined.
+std::optional<Operand> Simplifier::chosen_side(const ptx::Instruction& inst) {
+    if (inst.form != ptx::FormId::selp) return std::nullopt;
+    const Operand &a = inst.operands[1], &b = inst.operands[2];
+    if (const auto bits = source_bits(inst.operands[3])) return *bits & 1 ? a : b;
+    if (is_undefined(a)) return b;
+    if (is_undefined(b)) return a;
+    return std::nullopt;
+}
+
+/// What is put together of undefined registers only is undefined.
+bool Simplifier::fold_undefined(const ptx::Instruction& inst) {
+    if (inst.form != ptx::FormId::mov_pack || inst.operands[0].kind != Operand::Kind::reg) return false;
+    const Operand& parts = inst.operands[1];
+    if (parts.kind != Operand::Kind::vector) return false;
+    for (unsigned i = 0; i < parts.count; ++i)
+        if (!is_undefined(graph_.pool[parts.first + i])) return false;
+    SsaValue value;
+    value.type = graph_.values[inst.operands[0].index].type;
+    value.is_undefined = true;
+    graph_.values.push_back(std::move(value));
+    replacement_.push_back(ValueId(graph_.values.size() - 1));
+    return replace(inst.operands[0].index, ValueId(graph_.values.size() - 1));
+}
+
 /// A single result from constants becomes a constant.
 bool Simplifier::fold(const ptx::Instruction& inst) {
     auto infos = ptx::form_info(inst.form).operands;
@@ -192,7 +228,25 @@ bool Simplifier::simplify_instruction(GraphInstruction& instruction, bool& dead)
         if (!definition) operand.index = find(operand.index);
     });
     bool changed = fold_guard(instruction, dead);
+    // Any value will do in lanes whose guard is false.
+    if (!dead && inst.guard != ptx::no_id && inst.form == ptx::FormId::mov && instruction.previous.size() == 1 &&
+        graph_.values[instruction.previous[0]].is_undefined) {
+        inst.guard = ptx::no_id;
+        inst.guard_negated = false;
+        instruction.previous.clear();
+        changed = true;
+    }
     if (dead || inst.guard != ptx::no_id) return changed;
+    if (const auto side = chosen_side(inst)) {
+        inst.form = ptx::FormId::mov;
+        inst.operands[1] = *side;
+        inst.operand_count = 2;
+        changed = true;
+    }
+    if (fold_undefined(inst)) {
+        dead = true;
+        return true;
+    }
     if (is_copy(inst)) {
         dead = true;
         return replace(inst.operands[0].index, inst.operands[1].index);
@@ -268,93 +322,6 @@ void Simplifier::resolve_all() {
         }
         if (block.terminator.condition != no_value) block.terminator.condition = find(block.terminator.condition);
     }
-}
-
-/// Where a guarded result is looked at only where its guard holds, by instructions with the same guard or by what they
-/// alone read, nobody sees the previous value: it becomes undefined, which takes chains of predicated instructions out
-/// of loop-carried phis. Machine code has registers that only such chains read, and that are theirs for a while.
-void Simplifier::prune_previous() {
-    struct Need {
-        enum class Kind : std::uint8_t { none, under_guard, always } kind = Kind::none;
-        ValueId guard = no_value;
-        bool negated = false;
-        bool operator==(const Need&) const = default;
-    };
-    const Need always{Need::Kind::always};
-    struct Definition {
-        const GraphInstruction* instruction = nullptr;
-        const Phi* phi = nullptr;
-        std::size_t place = 0; // among the instruction's results
-    };
-    std::vector<Need> needs(graph_.values.size());
-    std::vector<Definition> made(graph_.values.size());
-    std::vector<ValueId> work;
-    const auto need = [&](ValueId value, const Need& how) {
-        Need& known = needs[value];
-        if (known == how || known.kind == Need::Kind::always) return;
-        known = known.kind == Need::Kind::none ? how : always;
-        work.push_back(value);
-    };
-    const auto own_guard = [](const ptx::Instruction& inst) {
-        return Need{Need::Kind::under_guard, inst.guard, inst.guard_negated};
-    };
-    const auto need_operands = [&](const GraphInstruction& instruction, const Need& how) {
-        for_each_register(graph_, instruction, [&](const Operand& operand, bool is_definition) {
-            if (!is_definition) need(operand.index, how);
-        });
-    };
-    const auto is_computed = [](const ptx::Instruction& inst) {
-        return is_removable(inst) && !has_effect(inst, ptx::Effects::load);
-    };
-    for (const Block& block : graph_.blocks) {
-        for (const Phi& phi : block.phis) made[phi.result].phi = &phi;
-        for (const GraphInstruction& instruction : block.instructions) {
-            const FewValues results = definitions(graph_, instruction);
-            for (std::size_t i = 0; i < results.size(); ++i) made[results[i]] = {&instruction, nullptr, i};
-        }
-    }
-    for (const Block& block : graph_.blocks) {
-        if (block.terminator.condition != no_value) need(block.terminator.condition, always);
-        for (const GraphInstruction& instruction : block.instructions) {
-            const bool is_guarded = instruction.inst.guard != ptx::no_id;
-            if (is_guarded) need(instruction.inst.guard, always);
-            if (!is_computed(instruction.inst))
-                need_operands(instruction, is_guarded ? own_guard(instruction.inst) : always);
-        }
-    }
-    while (!work.empty()) {
-        const ValueId value = work.back();
-        work.pop_back();
-        const Definition& definition = made[value];
-        // Another round's guard is another one.
-        if (definition.phi != nullptr)
-            for (const ValueId incoming : definition.phi->incoming) need(incoming, always);
-        if (definition.instruction == nullptr) continue;
-        const GraphInstruction& instruction = *definition.instruction;
-        if (instruction.inst.guard == ptx::no_id) {
-            if (is_computed(instruction.inst)) need_operands(instruction, needs[value]);
-            continue;
-        }
-        const Need own = own_guard(instruction.inst), other{own.kind, own.guard, !own.negated};
-        if (needs[value] != other) need_operands(instruction, own);
-        if (needs[value] != own && !instruction.previous.empty()) need(instruction.previous[definition.place], other);
-    }
-    for (Block& block : graph_.blocks)
-        for (GraphInstruction& instruction : block.instructions) {
-            if (instruction.inst.guard == ptx::no_id || instruction.previous.empty()) continue;
-            const FewValues results = definitions(graph_, instruction);
-            for (std::size_t i = 0; i < results.size(); ++i) {
-                const Need& how = needs[results[i]];
-                const bool is_hidden = how.kind == Need::Kind::none || how == own_guard(instruction.inst);
-                if (!is_hidden || graph_.values[instruction.previous[i]].is_undefined) continue;
-                SsaValue undefined;
-                undefined.type = graph_.values[results[i]].type;
-                undefined.is_undefined = true;
-                instruction.previous[i] = ValueId(graph_.values.size());
-                graph_.values.push_back(std::move(undefined));
-                needs.emplace_back();
-            }
-        }
 }
 
 void Simplifier::remove_dead() {

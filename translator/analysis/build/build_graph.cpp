@@ -56,6 +56,7 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     build_ssa(flat);
     interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
+    while (restore_divisions(flat.graph)) simplify(flat.graph, options.shape);
     if (options.late_copies) spoil_unfenced_registers(flat.graph);
     find_calls(flat.graph);
     write_ors_as_sums(flat.graph);

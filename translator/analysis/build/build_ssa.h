@@ -16,6 +16,11 @@ void simplify(FunctionGraph& graph, const BlockShape& shape);
 /// Makes sums of `or`s that add. Behind simplify().
 void write_ors_as_sums(FunctionGraph& graph);
 
+/// Makes `div` and `rem` of the divisions of 32-bit numbers that ptxas has written out: shapes, ranges and versions for
+/// lanes that share a quotient know those, and nothing of a reciprocal's bits. Behind simplify(), which is needed again
+/// where it is true.
+bool restore_divisions(FunctionGraph& graph);
+
 /// Makes 32-bit numbers of 64-bit ones of which only the upper half counts. Behind simplify().
 void narrow_upper_halves(FunctionGraph& graph);
 /// Likewise where only the lower half counts.
