@@ -274,7 +274,8 @@ private:
         unit_.notes_writes = unit_.options.late_copies && (callees.read_in_bulk || reads_global_in_bulk(graph_));
         could_spin_ = !spins_ && (callees.could_spin || may_spin(graph_, WaitingLoops::all));
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
-        const bool needs_counters = own_spins && may_spin_on_memory(graph_, waiting);
+        const bool needs_counters =
+            own_spins && may_spin_on_memory(graph_, waiting) && !masks_may_wait(callees, collectives);
         const bool waits_in_regions = own_spins && choose_waiting_regions(callees, collectives, whole_warp);
         if (!waits_in_regions) choose_lanes(callees, needs_counters, collectives, whole_warp);
         note_progress(whole_warp);
@@ -417,11 +418,30 @@ private:
         return fits;
     }
 
+    /// Lanes of a step that wait for memory don't wait for each other, so masks do where the step has a stack of its
+    /// own, whether or not the kernel splits at its barriers.
+    bool masks_may_wait(const Callees& callees, bool collectives) {
+        const CompileOptions& options = unit_.options;
+        if (options.random_schedule || options.divergence == DivergenceForm::program_counters ||
+            !graph_.forest.reducible || unit_.cluster_size() > 1 || !graph_.real_calls.empty() ||
+            graph_.has_indirect_call || callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
+            suspends_steps(graph_))
+            return false;
+        const unsigned width = std::exchange(unit_.width, collectives ? abi::warp_size : unit_.width);
+        shape_for(DivergenceForm::masks);
+        const std::vector<bool> waits = loops_that_wait(graph_, options.waiting_loops);
+        const bool are_apart =
+            find_counter_goals(graph_, waits).comparisons.size() == 0 &&
+            lanes_wait_apart(graph_, regions_between_barriers(graph_, unit_.shape), waits, unit_.width);
+        unit_.width = width;
+        return are_apart;
+    }
+
     bool waits_fit_regions(const CalledFunctions& called) {
         const std::vector<bool> waits = loops_that_wait(graph_, unit_.options.waiting_loops);
         if (find_counter_goals(graph_, waits).comparisons.size() != 0) return false;
         const BarrierPlan barriers = plan_barriers(graph_, unit_.shape);
-        if (!barriers.splittable || !lanes_wait_apart(graph_, barriers, waits, unit_.width)) return false;
+        if (!barriers.splittable || !lanes_wait_apart(graph_, barriers.regions, waits, unit_.width)) return false;
         return unit_.step_count() == 1 || !translator::has_races(graph_, unit_.shape, unit_.width, called);
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/analysis/graph_fixture.h"
+#include "translator/analysis/plans/barrier_regions.h"
+#include "translator/analysis/waits/region_waits.h"
 #include "translator/analysis/waits/spin_loops.h"
 
 namespace ptarmigan::test {
@@ -147,6 +149,26 @@ TEST_CASE("cycles of several entries wait") {
                               " B: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra A;";
     CHECK_FALSE(AnalysedKernel(address + cycle + " ret;").graph.forest.reducible);
     CHECK(spins(cycle));
+}
+
+TEST_CASE("lanes wait apart between barriers of all threads, whoever comes to those together") {
+    // Only a word in memory says which of two arms a warp takes, so the kernel does not split at its barriers.
+    const auto apart = [](const std::string& before_barrier, const std::string& barrier) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; ld.param.u64 %rd1, [p]; ld.global.u32 %r2, [%rd1];"
+                               "setp.eq.u32 %p2, %r2, 0; @%p2 bra OTHER; @%p1 bra MET; LOOK: ld.relaxed.gpu.global.u32 %r3, [%rd1+4];"
+                               "setp.eq.u32 %p3, %r3, 0; @%p3 bra LOOK; MET:" +
+                                   before_barrier + barrier + "st.global.u32 [%rd1+8], %r1; bar.sync 0; OTHER: bar.sync 0; ret;",
+                               {64, 1, 1});
+        CHECK_FALSE(plan_barriers(k.graph, k.shape).splittable);
+        const std::vector<bool> waits = loops_that_wait(k.graph, WaitingLoops::found);
+        CHECK(std::count(waits.begin(), waits.end(), true) == 1);
+        return lanes_wait_apart(k.graph, regions_between_barriers(k.graph, k.shape), waits, 32);
+    };
+    CHECK(apart("", "bar.sync 0;"));
+    CHECK(apart("add.u32 %r4, %r1, 1;", "bar.sync 0, 64;"));
+    CHECK_FALSE(apart("st.global.u32 [%rd1+4], %r1;", "bar.sync 0;")); // what the first lane may wait for
+    CHECK_FALSE(apart("", ""));
+    CHECK_FALSE(apart("", "bar.sync 1, 32;")); // not seen whether the lane is among those
 }
 
 } // namespace

@@ -370,3 +370,47 @@ TEST_CASE("two blocks of 1,024 threads for each multiprocessor meet three times"
     CHECK(counters.values() == std::vector<std::uint32_t>{0, ctas, ctas, ctas});
     CHECK(cells.values() == std::vector<std::uint32_t>(ctas, 3 * threads));
 }
+
+TEST_CASE("CTAs go one after the other, between barriers that a word in memory leads to", "[kernels][waits]") {
+    // As cuBLAS' split-k products: who knows whether all warps read the same word? Odd CTAs take the other arm.
+    const auto turn = [](const std::string& name, const std::string& factor) {
+        return name + R"(:
+            bar.sync 0;
+            @%p0 bra mine_)" + name + R"(;
+        look_)" + name + R"(:
+            ld.relaxed.gpu.global.u32 %r1, [%l61];
+            fence.acq_rel.gpu;
+            setp.ne.u32 %p1, %r1, %r61;
+            @%p1 bra look_)" + name + R"(;
+        mine_)" + name + R"(:
+            bar.sync 0;
+            ld.global.u32 %r2, [%l0];
+            mad.lo.u32 %r2, %r2, )" + factor + R"(, %r61;
+            add.u32 %r2, %r2, %r60;
+            st.global.u32 [%l0], %r2;
+            bar.sync 0;
+            @%p0 bra end;
+            fence.acq_rel.gpu;
+            red.relaxed.gpu.global.add.u32 [%l61], 1;
+            bra end;
+        )";
+    };
+    const std::uint32_t ctas = 24, threads = 96;
+    std::vector<std::uint32_t> parity;
+    for (std::uint32_t i = 0; i < ctas; ++i) parity.push_back(i % 2);
+    Array<std::uint32_t> sums(threads), semaphore(1), arms(parity);
+    run(R"(
+            mov.u32 %r61, %ctaid.x;
+            setp.ne.u32 %p0, %r60, 0;
+            mad.wide.u32 %l0, %r60, 4, %l60;
+            mad.wide.u32 %l1, %r61, 4, %l62;
+            ld.global.u32 %r0, [%l1];
+            setp.ne.u32 %p2, %r0, 0;
+            @%p2 bra odd;
+    )" + turn("even", "3") + turn("odd", "5") + "end:\n",
+        {ctas}, {threads}, {sums.address(), semaphore.address(), arms.address()});
+    std::vector<std::uint32_t> expected(threads, 0);
+    for (std::uint32_t cta = 0; cta < ctas; ++cta)
+        for (std::uint32_t i = 0; i < threads; ++i) expected[i] = expected[i] * (cta % 2 ? 5 : 3) + cta + i;
+    CHECK(sums.values() == expected);
+}

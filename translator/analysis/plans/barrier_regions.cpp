@@ -19,10 +19,44 @@ using ptx::Operand;
 
 namespace {
 
+std::optional<std::uint64_t> constant(const FunctionGraph& graph, const Operand& operand) {
+    if (operand.kind == Operand::Kind::imm) return operand.value;
+    if (operand.kind == Operand::Kind::reg && graph.values[operand.index].is_constant)
+        return graph.values[operand.index].constant;
+    return std::nullopt;
+}
+
+std::uint32_t threads_of(const BlockShape& block) {
+    return block.ntid[0] * block.ntid[1] * block.ntid[2];
+}
+
+/// Barrier 0, and the number of threads is the CTA's.
+bool is_for_all(const FunctionGraph& graph, const ptx::Instruction& inst, std::uint32_t threads) {
+    const Operand& count = inst[ptx::Role::b];
+    return constant(graph, inst[ptx::Role::a]) == std::uint64_t(0) &&
+           (count.kind == Operand::Kind::none || constant(graph, count) == std::uint64_t(threads));
+}
+
+RegionView region_from(const FunctionGraph& graph, BlockId entry, const std::vector<bool>& is_cut) {
+    RegionView view;
+    view.entry = entry;
+    view.contains.assign(graph.blocks.size(), false);
+    view.cut_after.assign(graph.blocks.size(), false);
+    Edges successors = successor_edges(graph);
+    for (BlockId b = 0; b < graph.blocks.size(); ++b)
+        if (is_cut[b]) successors[b].clear();
+    view.blocks = reverse_post_order(successors, entry);
+    for (BlockId b : view.blocks) {
+        view.contains[b] = true;
+        view.cut_after[b] = is_cut[b];
+    }
+    return view;
+}
+
 class BarrierPlanner {
 public:
     BarrierPlanner(const FunctionGraph& graph, const BlockShape& block, BarrierPlan& plan)
-        : graph_(graph), threads_(block.ntid[0] * block.ntid[1] * block.ntid[2]), plan_(plan) {}
+        : graph_(graph), threads_(threads_of(block)), plan_(plan) {}
 
     void run() {
         for (const Block& block : graph_.blocks) plan_.has_barriers |= block.ends_with_barrier;
@@ -42,16 +76,9 @@ private:
         if (plan_.splittable) plan_.reason = "line " + std::to_string(location.line) + ": " + why;
         plan_.splittable = false;
     }
-    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
-        if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
-        if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
-            return graph_.values[operand.index].constant;
-        return std::nullopt;
-    }
     void check_barriers();
     void check_control();
     void make_regions();
-    RegionView region_from(BlockId entry) const;
 
     const FunctionGraph& graph_;
     std::uint32_t threads_;
@@ -73,8 +100,8 @@ void BarrierPlanner::check_barriers() {
             if (inst.form == ptx::FormId::wgmma_commit_group) continue;
             if (ptx::form_info(inst.form).shape == ptx::ShapeRule::uniform) refuse(inst, "barrier with a reduction");
             const ptx::Operand& count = inst[ptx::Role::b];
-            if (constant(inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
-            if (count.kind != ptx::Operand::Kind::none && constant(count) != std::uint64_t(threads_))
+            if (constant(graph_, inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
+            if (count.kind != ptx::Operand::Kind::none && constant(graph_, count) != std::uint64_t(threads_))
                 refuse(inst, "barrier for part of the CTA");
         }
     }
@@ -111,31 +138,16 @@ void BarrierPlanner::check_control() {
     }
 }
 
-RegionView BarrierPlanner::region_from(BlockId entry) const {
-    RegionView view;
-    view.entry = entry;
-    view.contains.assign(graph_.blocks.size(), false);
-    view.cut_after.assign(graph_.blocks.size(), false);
-    Edges successors = successor_edges(graph_);
-    for (BlockId b = 0; b < graph_.blocks.size(); ++b)
-        if (graph_.blocks[b].ends_with_barrier) successors[b].clear();
-    view.blocks = reverse_post_order(successors, entry);
-    for (BlockId b : view.blocks) {
-        view.contains[b] = true;
-        view.cut_after[b] = graph_.blocks[b].ends_with_barrier;
-    }
-    return view;
-}
-
 void BarrierPlanner::make_regions() {
-    std::vector<bool> wanted(graph_.blocks.size(), false);
-    plan_.regions.push_back(region_from(0));
+    std::vector<bool> wanted(graph_.blocks.size(), false), is_cut(wanted);
+    for (BlockId id = 0; id < graph_.blocks.size(); ++id) is_cut[id] = graph_.blocks[id].ends_with_barrier;
+    plan_.regions.push_back(region_from(graph_, 0, is_cut));
     plan_.resume_of.push_back(no_block);
     for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
         if (!graph_.blocks[id].ends_with_barrier) continue;
         BlockId next = graph_.blocks[id].successors[0];
         wanted[next] = true;
-        plan_.regions.push_back(region_from(next));
+        plan_.regions.push_back(region_from(graph_, next, is_cut));
         plan_.resume_of.push_back(id);
     }
     for (const RegionView& view : plan_.regions)
@@ -157,6 +169,18 @@ BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block) {
     BarrierPlan plan;
     BarrierPlanner(graph, block, plan).run();
     return plan;
+}
+
+std::vector<RegionView> regions_between_barriers(const FunctionGraph& graph, const BlockShape& shape) {
+    std::vector<bool> is_cut(graph.blocks.size(), false);
+    for (BlockId id = 0; id < graph.blocks.size(); ++id) {
+        const Block& block = graph.blocks[id];
+        is_cut[id] = block.ends_with_barrier && is_for_all(graph, block.instructions.back().inst, threads_of(shape));
+    }
+    std::vector<RegionView> regions{region_from(graph, 0, is_cut)};
+    for (BlockId id = 0; id < graph.blocks.size(); ++id)
+        if (is_cut[id]) regions.push_back(region_from(graph, graph.blocks[id].successors[0], is_cut));
+    return regions;
 }
 
 bool has_collectives(const FunctionGraph& graph) {

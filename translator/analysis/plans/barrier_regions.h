@@ -10,6 +10,10 @@ namespace ptarmigan::translator {
 /// Each region after the first starts at the successor of its barrier's block, which has no other predecessor.
 BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block);
 
+/// From the entry and from behind each barrier of the whole CTA to the next such barriers or the end, whether or not
+/// all threads come to each of them together. What lies behind other barriers is part of the region before them.
+std::vector<RegionView> regions_between_barriers(const FunctionGraph& graph, const BlockShape& block);
+
 /// Lanes of a warp talk to each other somewhere (shfl, vote, match, redux, bar.warp.sync, ...).
 bool has_collectives(const FunctionGraph& graph);
 

@@ -101,9 +101,9 @@ std::uint32_t loop_around(const FunctionGraph& graph, const LoopInfo& region_loo
     return around;
 }
 
-bool lanes_wait_apart(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<bool>& waits,
-                      unsigned width) {
-    return std::all_of(barriers.regions.begin(), barriers.regions.end(),
+bool lanes_wait_apart(const FunctionGraph& graph, const std::vector<RegionView>& regions,
+                      const std::vector<bool>& waits, unsigned width) {
+    return std::all_of(regions.begin(), regions.end(),
                        [&](const RegionView& view) { return LaneWaits(graph, view, waits).are_apart(width); });
 }
 
