@@ -53,6 +53,10 @@ private:
     void store(int r) { line("st.global.u32 [%rd0+" + std::to_string(4 * stores_++) + "], " + reg(r) + ";"); }
     void compare(int p) {
         static const char* operators[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+        static const char* combined[] = {"and", "or", "xor", "not"};
+        if (const unsigned how = pick(16); how < 4) // of what is known already
+            return line(std::string(combined[how]) + ".pred " + pred(p) + ", " + pred(int(pick(predicates))) +
+                        (how == 3 ? "" : ", " + pred(int(pick(predicates)))) + ";");
         line("setp." + std::string(operators[pick(6)]) + ".s32 " + pred(p) + ", " + any() + ", " + any_or_number() + ";");
     }
     void arithmetic(bool guarded) {

@@ -166,6 +166,31 @@ TEST_CASE("behind a branch on its guard a value is the result or what was before
     CHECK(uniform_stores("@%p2") == 0);
 }
 
+TEST_CASE("what only instructions under a guard want is computed of what a choice by that guard takes") {
+    // %r4 is a lane's own number or a parameter; the sum is uniform where it is wanted for the parameter only.
+    const auto shape = [](const std::string& choice, const std::string& use) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5; setp.gt.u32 %p2, %r2, 2;"
+                         "not.pred %p3, %p1; and.pred %p4, %p1, %p2; mov.u32 %r7, 0;" +
+                         choice + "add.u32 %r5, %r4, 1;" + use + " ret;");
+        return k.shape_of("%r5");
+    };
+    const std::string choice = "selp.u32 %r4, %r2, %r3, %p1;", copy = "mov.u32 %r4, %r3; @%p1 mov.u32 %r4, %r2;";
+    for (const std::string& c : {choice, copy}) {
+        CHECK(shape(c, "@%p1 st.global.u32 [%rd1], %r5;").is_uniform());
+        CHECK(shape(c, "@!%p3 st.global.u32 [%rd1], %r5;").is_uniform());
+        CHECK(shape(c, "@%p4 st.global.u32 [%rd1], %r5;").is_uniform());
+        CHECK(shape(c, "@!%p1 bra END; st.global.u32 [%rd1], %r5; END:").is_uniform());
+        CHECK(shape(c, "selp.u32 %r6, %r5, 3, %p1; st.global.u32 [%rd1], %r6;").is_uniform());
+        CHECK(shape(c, "mov.u32 %r6, 7; @%p1 add.u32 %r6, %r5, 1; st.global.u32 [%rd1], %r6;").is_uniform());
+        CHECK(shape(c, "@%p2 bra JOIN; mov.u32 %r5, 9; JOIN: @%p1 st.global.u32 [%rd1], %r5;").is_uniform());
+        CHECK(!shape(c, "@!%p1 st.global.u32 [%rd1], %r5;").is_uniform()); // the other one
+        CHECK(shape(c, "@%p2 st.global.u32 [%rd1], %r5;").is_varying());
+        CHECK(shape(c, "@%p1 st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+4], %r5;").is_varying());
+        // Another round's predicate is another one.
+        CHECK(shape("LOOP: " + c, "@%p1 st.global.u32 [%rd1], %r7; mov.u32 %r7, %r5; setp.lt.u32 %p1, %r7, 9; @%p2 bra LOOP;").is_varying());
+    }
+}
+
 TEST_CASE("votes are uniform only under a uniform mask") {
     AnalysedKernel k("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.ballot.b32 %r3, %p1, %r1;"
                      "st.global.v2.u32 [%rd1], {%r2, %r3}; ret;");

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/arithmetic/needed_lanes.h"
 
+#include "translator/analysis/arithmetic/predicate_facts.h"
+#include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/make_operands.h"
 
-#include <utility>
+#include <algorithm>
+#include <optional>
 
 namespace ptarmigan::translator {
 namespace {
@@ -13,145 +16,233 @@ namespace {
 using ptx::FormId;
 using ptx::Operand;
 
-/// Who looks at a value.
-struct Need {
-    enum class Kind : std::uint8_t { none, under_guard, always } kind = Kind::none;
-    ValueId guard = no_value; ///< without inversions
-    bool negated = false;
-    bool operator==(const Need&) const = default;
-};
-
+/// Facts that all hold where somebody wants a value. Predicates are values, so what was found true of one stays true
+/// for as long as the value itself is there: whoever uses a value that depends on a predicate sees the one it depends
+/// on, but for phis of loops in which the predicate is made.
 class NeededLanes {
 public:
     explicit NeededLanes(FunctionGraph& graph)
-        : graph_(graph), needs_(graph.values.size()), made_(graph.values.size()) {}
+        : graph_(graph), definitions_(graph), successors_(successor_edges(graph)),
+          predecessors_(reverse_edges(successors_)), tree_(successors_, predecessors_, 0), facts_(graph.blocks.size()),
+          wanted_(graph.values.size()), phis_(graph.values.size()), made_in_(graph.values.size(), no_block) {}
 
     bool run() {
-        if (!find_definitions()) return false;
-        find_needs();
-        for (Block& block : graph_.blocks)
-            for (GraphInstruction& instruction : block.instructions) {
-                hide_previous(instruction);
-                resolve_operands(instruction);
-            }
+        if (!has_guards()) return false;
+        for (BlockId block : tree_.order()) note_facts(block);
+        for (BlockId id : tree_.order()) want_effects(id);
+        while (!work_.empty()) {
+            const ValueId value = work_.back();
+            work_.pop_back();
+            in_work_[value] = false;
+            pass_on(value);
+        }
+        for (BlockId id : tree_.order()) resolve(id);
+        for (BlockId id : tree_.order())
+            for (GraphInstruction& instruction : graph_.blocks[id].instructions) hide_previous(instruction);
         return changed_;
     }
 
 private:
-    struct Definition {
-        const GraphInstruction* instruction = nullptr;
-        const Phi* phi = nullptr;
-        std::size_t place = 0; ///< among the instruction's results
+    static constexpr std::size_t most_facts = 12;
+
+    /// Nothing for a value that nobody wants.
+    struct Wanted {
+        bool is_wanted = false;
+        PredicateFacts facts;
     };
 
-    /// Whether anything is chosen by a predicate.
-    bool find_definitions() {
+    /// Without them no value is wanted but for all, as far as choices are concerned.
+    bool has_guards() {
+        in_work_.assign(graph_.values.size(), false);
         bool any = false;
-        for (const Block& block : graph_.blocks) {
-            for (const Phi& phi : block.phis) made_[phi.result].phi = &phi;
-            for (const GraphInstruction& instruction : block.instructions) {
-                any = any || !instruction.previous.empty() || instruction.inst.form == FormId::selp;
-                const FewValues results = definitions(graph_, instruction);
-                for (std::size_t i = 0; i < results.size(); ++i) made_[results[i]] = {&instruction, nullptr, i};
+        for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
+            for (const Phi& phi : graph_.blocks[id].phis) {
+                phis_[phi.result] = &phi;
+                made_in_[phi.result] = id;
+            }
+            for (const GraphInstruction& instruction : graph_.blocks[id].instructions) {
+                any = any || instruction.inst.guard != ptx::no_id || instruction.inst.form == FormId::selp;
+                for (ValueId result : definitions(graph_, instruction)) made_in_[result] = id;
             }
         }
         return any;
     }
 
-    Need lanes_of(ValueId predicate, bool negated) const {
-        for (unsigned step = 0; step < 8; ++step) {
-            const GraphInstruction* instruction = made_[predicate].instruction;
-            if (instruction == nullptr) break;
-            const ptx::Instruction& inst = instruction->inst;
-            const Operand& source = inst.operands[1];
-            if (inst.form != FormId::not_bits || inst.guard != ptx::no_id || source.kind != Operand::Kind::reg ||
-                graph_.values[source.index].type != ptx::ScalarType::pred)
-                break;
-            negated = negated != !source.negated;
-            predicate = source.index;
+    void add_branch(BlockId from, BlockId to, PredicateFacts& facts) const {
+        const Block& before = graph_.blocks[from];
+        if (before.terminator.kind != Terminator::Kind::branch || before.successors[0] == before.successors[1]) return;
+        definitions_.assume(before.terminator.condition, (before.successors[0] == to) != before.terminator.negated,
+                            facts);
+    }
+
+    /// What the branches above a block say, the nearest first.
+    void note_facts(BlockId block) {
+        PredicateFacts& facts = facts_[block];
+        if (predecessors_[block].size() == 1) add_branch(predecessors_[block][0], block, facts);
+        const BlockId parent = tree_.parent(block);
+        if (parent != no_block) add(facts, facts_[parent]);
+        if (facts.size() > most_facts) facts.resize(most_facts);
+    }
+
+    static const PredicateFact* find(const PredicateFacts& facts, ValueId predicate) {
+        const auto found = std::find_if(facts.begin(), facts.end(),
+                                        [&](const PredicateFact& fact) { return fact.predicate == predicate; });
+        return found == facts.end() ? nullptr : &*found;
+    }
+    /// What is there already stays: where two contradict each other, nobody comes.
+    static void add(PredicateFacts& facts, const PredicateFacts& more) {
+        for (const PredicateFact& fact : more)
+            if (find(facts, fact.predicate) == nullptr) facts.push_back(fact);
+    }
+    template <typename Keep> static void keep_if(PredicateFacts& facts, Keep&& keep) {
+        facts.erase(std::stable_partition(facts.begin(), facts.end(), keep), facts.end());
+    }
+    /// Keeps what `others` has, too.
+    static void intersect(PredicateFacts& facts, const PredicateFacts& others) {
+        keep_if(facts, [&](const PredicateFact& fact) {
+            return std::find(others.begin(), others.end(), fact) != others.end();
+        });
+    }
+    PredicateFacts with(PredicateFacts facts, ValueId predicate, bool holds) const {
+        definitions_.assume(predicate, holds, facts);
+        return facts;
+    }
+
+    void want(ValueId value, const PredicateFacts& facts) {
+        Wanted& wanted = wanted_[value];
+        const std::size_t before = wanted.facts.size();
+        if (!wanted.is_wanted) {
+            wanted.is_wanted = true;
+            wanted.facts = facts;
+            if (wanted.facts.size() > most_facts) wanted.facts.resize(most_facts);
+        } else {
+            intersect(wanted.facts, facts);
+            if (wanted.facts.size() == before) return;
         }
-        return {Need::Kind::under_guard, predicate, negated};
+        if (in_work_[value]) return;
+        in_work_[value] = true;
+        work_.push_back(value);
     }
-    Need lanes_of_guard(const ptx::Instruction& inst) const { return lanes_of(inst.guard, inst.guard_negated); }
-    static Need other(Need need) {
-        need.negated = !need.negated;
-        return need;
-    }
+
+    /// Computed for its results alone, which are all that others see of it.
     static bool is_computed(const ptx::Instruction& inst) {
         return is_removable(inst) && !has_effect(inst, ptx::Effects::load);
     }
-    /// A choice by a register.
+
+    void want_effects(BlockId id) {
+        const Block& block = graph_.blocks[id];
+        if (block.terminator.condition != no_value) want(block.terminator.condition, facts_[id]);
+        for (const GraphInstruction& instruction : block.instructions)
+            if (!is_computed(instruction.inst)) want_operands(instruction, facts_[id]);
+    }
+
     static bool is_choice(const ptx::Instruction& inst) {
         return inst.form == FormId::selp && inst.guard == ptx::no_id && inst.operands[3].kind == Operand::Kind::reg;
     }
-    Need lanes_of_choice(const ptx::Instruction& inst) const {
-        return lanes_of(inst.operands[3].index, inst.operands[3].negated);
-    }
 
-    void need(ValueId value, const Need& how) {
-        Need& known = needs_[value];
-        if (known == how || known.kind == Need::Kind::always) return;
-        known = known.kind == Need::Kind::none ? how : Need{Need::Kind::always};
-        work_.push_back(value);
-    }
-    void need_operands(const GraphInstruction& instruction, const Need& how) {
-        for_each_register(graph_, instruction, [&](const Operand& operand, bool is_definition) {
-            if (!is_definition) need(operand.index, how);
+    /// Calls fn(value, facts) for all that an instruction reads whose results are wanted under `facts`.
+    template <typename Fn> void for_each_use(GraphInstruction& instruction, const PredicateFacts& facts, Fn&& fn) {
+        ptx::Instruction& inst = instruction.inst;
+        if (is_choice(inst)) {
+            const ValueId chooser = inst.operands[3].index;
+            const bool negated = inst.operands[3].negated;
+            for (unsigned arm : {1u, 2u})
+                if (inst.operands[arm].kind == Operand::Kind::reg)
+                    fn(inst.operands[arm].index, with(facts, chooser, (arm == 1) != negated));
+            fn(inst.operands[3].index, facts);
+            return;
+        }
+        const PredicateFacts inside = inst.guard == ptx::no_id ? facts : with(facts, inst.guard, !inst.guard_negated);
+        for_each_register(graph_, instruction, [&](Operand& operand, bool is_definition) {
+            if (!is_definition) fn(operand.index, inside);
         });
-    }
-    /// One side of a choice that `how` looks at.
-    void need_side(const Operand& operand, const Need& how, const Need& side) {
-        if (operand.kind != Operand::Kind::reg || how == other(side)) return;
-        need(operand.index, how.kind == Need::Kind::always ? side : how);
-    }
-
-    void find_needs() {
-        const Need always{Need::Kind::always};
-        for (const Block& block : graph_.blocks) {
-            if (block.terminator.condition != no_value) need(block.terminator.condition, always);
-            for (const GraphInstruction& instruction : block.instructions) {
-                const bool is_guarded = instruction.inst.guard != ptx::no_id;
-                if (is_guarded) need(instruction.inst.guard, always);
-                if (!is_computed(instruction.inst))
-                    need_operands(instruction, is_guarded ? lanes_of_guard(instruction.inst) : always);
-            }
-        }
-        while (!work_.empty()) {
-            const ValueId value = work_.back();
-            work_.pop_back();
-            const Definition& definition = made_[value];
-            // Another round's guard is another one.
-            if (definition.phi != nullptr)
-                for (const ValueId incoming : definition.phi->incoming) need(incoming, always);
-            if (definition.instruction == nullptr) continue;
-            const GraphInstruction& instruction = *definition.instruction;
-            const ptx::Instruction& inst = instruction.inst;
-            if (inst.guard == ptx::no_id) {
-                if (!is_computed(inst)) continue;
-                if (is_choice(inst)) {
-                    const Need side = lanes_of_choice(inst);
-                    need(inst.operands[3].index, always);
-                    need_side(inst.operands[1], needs_[value], side);
-                    need_side(inst.operands[2], needs_[value], other(side));
-                } else {
-                    need_operands(instruction, needs_[value]);
-                }
-                continue;
-            }
-            const Need own = lanes_of_guard(inst);
-            if (needs_[value] != other(own)) need_operands(instruction, own);
-            if (needs_[value] != own && !instruction.previous.empty())
-                need(instruction.previous[definition.place], other(own));
-        }
+        if (inst.guard == ptx::no_id) return;
+        const PredicateFacts outside = with(facts, inst.guard, inst.guard_negated);
+        for (ValueId& value : instruction.previous) fn(value, outside);
+        fn(inst.guard, facts);
     }
 
+    void want_operands(const GraphInstruction& instruction, const PredicateFacts& facts) {
+        for_each_use(const_cast<GraphInstruction&>(instruction), facts,
+                     [&](ValueId value, const PredicateFacts& where) { want(value, where); });
+    }
+
+    /// Where an instruction's results are wanted, all of them.
+    PredicateFacts wanted_results(BlockId id, const GraphInstruction& instruction) const {
+        PredicateFacts facts;
+        if (!is_computed(instruction.inst)) return facts_[id];
+        bool is_first = true;
+        for (ValueId result : definitions(graph_, instruction)) {
+            const Wanted& wanted = wanted_[result];
+            if (!wanted.is_wanted) continue;
+            if (is_first)
+                facts = wanted.facts;
+            else
+                intersect(facts, wanted.facts);
+            is_first = false;
+        }
+        add(facts, facts_[id]);
+        return facts;
+    }
+
+    /// A predicate that is made above a phi is the same for all who come there.
+    PredicateFacts wanted_incoming(const Phi& phi, BlockId block, BlockId from) const {
+        PredicateFacts facts = wanted_[phi.result].facts;
+        keep_if(facts, [&](const PredicateFact& fact) {
+            const BlockId made = made_in_[fact.predicate];
+            return made == no_block || (made != block && tree_.dominates(made, block));
+        });
+        PredicateFacts there = facts_[from];
+        add_branch(from, block, there);
+        add(facts, there);
+        return facts;
+    }
+
+    void pass_on(ValueId value) {
+        const BlockId block = made_in_[value];
+        if (block == no_block || !tree_.reachable(block)) return;
+        if (const Phi* phi = phis_[value]) {
+            for (std::size_t i = 0; i < phi->incoming.size(); ++i)
+                want(phi->incoming[i], wanted_incoming(*phi, block, graph_.blocks[block].predecessors[i]));
+            return;
+        }
+        const GraphInstruction* instruction = definitions_[value].instruction;
+        if (instruction != nullptr && is_computed(instruction->inst))
+            want_operands(*instruction, wanted_results(block, *instruction));
+    }
+
+    void put(ValueId& value, const PredicateFacts& facts) {
+        if (facts.empty()) return;
+        const ValueId other = definitions_.resolved(value, [&](ValueId predicate) -> std::optional<bool> {
+            const PredicateFact* fact = find(facts, predicate);
+            if (fact == nullptr) return std::nullopt;
+            return fact->holds;
+        });
+        changed_ = changed_ || other != value;
+        value = other;
+    }
+
+    void resolve(BlockId id) {
+        Block& block = graph_.blocks[id];
+        for (Phi& phi : block.phis)
+            for (std::size_t i = 0; i < phi.incoming.size(); ++i)
+                put(phi.incoming[i], wanted_incoming(phi, id, block.predecessors[i]));
+        for (GraphInstruction& instruction : block.instructions)
+            for_each_use(instruction, wanted_results(id, instruction),
+                         [&](ValueId& value, const PredicateFacts& where) { put(value, where); });
+        if (block.terminator.condition != no_value) put(block.terminator.condition, facts_[id]);
+    }
+
+    /// Of a guarded result that nobody wants where the guard fails.
     void hide_previous(GraphInstruction& instruction) {
         if (instruction.inst.guard == ptx::no_id || instruction.previous.empty()) return;
-        const Need own = lanes_of_guard(instruction.inst);
+        const auto [guard, inverted] = definitions_.plain(instruction.inst.guard);
+        const bool holds = instruction.inst.guard_negated == inverted;
         const FewValues results = definitions(graph_, instruction);
         for (std::size_t i = 0; i < results.size(); ++i) {
-            const Need& how = needs_[results[i]];
-            if (how.kind != Need::Kind::none && how != own) continue;
+            const Wanted& wanted = wanted_[results[i]];
+            const PredicateFact* fact = find(wanted.facts, guard);
+            if (wanted.is_wanted && (fact == nullptr || fact->holds != holds)) continue;
             if (graph_.values[instruction.previous[i]].is_undefined) continue;
             instruction.previous[i] = new_value(graph_, graph_.values[results[i]].type, no_block);
             graph_.values.back().is_undefined = true;
@@ -159,63 +250,16 @@ private:
         }
     }
 
-    /// All lanes that look at what the instruction computes or does.
-    Need lanes_that_see(const GraphInstruction& instruction) const {
-        if (instruction.inst.guard != ptx::no_id) return lanes_of_guard(instruction.inst);
-        const Need always{Need::Kind::always};
-        if (!is_computed(instruction.inst)) return always;
-        Need all;
-        for (const ValueId result : definitions(graph_, instruction)) {
-            const Need& how = needs_[result];
-            if (how.kind == Need::Kind::none) continue;
-            if (all.kind != Need::Kind::none && all != how) return always;
-            all = how;
-        }
-        return all;
-    }
-
-    ValueId resolved(ValueId value, const Need& how) const {
-        for (unsigned step = 0; step < 64; ++step) {
-            if (value >= made_.size() || made_[value].instruction == nullptr) break;
-            const Definition& definition = made_[value];
-            const GraphInstruction& instruction = *definition.instruction;
-            const ptx::Instruction& inst = instruction.inst;
-            ValueId side = no_value;
-            if (is_choice(inst)) {
-                const Need first = lanes_of_choice(inst);
-                if (first != how && other(first) != how) break;
-                const Operand& operand = inst.operands[first == how ? 1 : 2];
-                if (operand.kind == Operand::Kind::reg && !operand.negated) side = operand.index;
-            } else if (!instruction.previous.empty()) {
-                const Need own = lanes_of_guard(inst);
-                const bool is_copy = inst.form == FormId::mov && inst.operand_count == 2 &&
-                                     inst.operands[1].kind == Operand::Kind::reg && !inst.operands[1].negated;
-                if (other(own) == how)
-                    side = instruction.previous[definition.place];
-                else if (own == how && is_copy)
-                    side = inst.operands[1].index;
-            }
-            if (side == no_value || graph_.values[side].type != graph_.values[value].type) break;
-            value = side;
-        }
-        return value;
-    }
-
-    void resolve_operands(GraphInstruction& instruction) {
-        const Need how = lanes_that_see(instruction);
-        if (how.kind != Need::Kind::under_guard) return;
-        for_each_register(graph_, instruction, [&](Operand& operand, bool is_definition) {
-            if (is_definition || graph_.values[operand.index].type == ptx::ScalarType::pred) return;
-            const ValueId side = resolved(operand.index, how);
-            changed_ = changed_ || side != operand.index;
-            operand.index = side;
-        });
-    }
-
     FunctionGraph& graph_;
-    std::vector<Need> needs_;      ///< by value
-    std::vector<Definition> made_; ///< by value
+    const ValueDefinitions definitions_;
+    const Edges successors_, predecessors_;
+    const DominatorTree tree_;
+    std::vector<PredicateFacts> facts_; ///< by block
+    std::vector<Wanted> wanted_;        ///< by value
+    std::vector<const Phi*> phis_;      ///< by value
+    std::vector<BlockId> made_in_;      ///< by value
     std::vector<ValueId> work_;
+    std::vector<bool> in_work_; ///< by value
     bool changed_ = false;
 };
 

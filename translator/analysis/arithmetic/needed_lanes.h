@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are looked at only by lanes for which a predicate holds: for them a choice by that predicate is made.
-// Machine code computes under predicates what PTX branches around, and has registers for many things in turn, so an
-// address is often "this one, or what the register held".
+// Values that are looked at only by lanes for which some predicates hold or fail (guards, arms of choices, branches):
+// for them a choice by such a predicate is made. Machine code computes under predicates what PTX branches around, and
+// has registers for many things in turn, so an address is often "this one, or what the register held".
 #pragma once
 
 #include "translator/analysis/graph/function_graph.h"
