@@ -78,9 +78,24 @@ def matmul_bf16():
     return both(exact, A, B)
 
 
+def convolve(x, w, groups=1, strides=(1, 1)):
+    return jax.lax.conv_general_dilated(x, w, strides, "SAME", feature_group_count=groups)
+
+
 @operation
 def convolution():
-    return both(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), normal(2, 3, 16, 16), normal(4, 3, 3, 3))
+    return both(convolve, normal(2, 3, 16, 16), normal(4, 3, 3, 3))
+
+
+@operation
+def convolution_gradients():
+    x, w = normal(2, 8, 12, 12), normal(16, 8, 3, 3)
+    return both(jax.grad(lambda x, w: (convolve(x, w, 1, (2, 2)) ** 2).mean(), (0, 1)), x, w)
+
+
+@operation
+def convolution_in_groups():
+    return both(lambda x, w: convolve(x, w, 4), normal(2, 8, 12, 12), normal(8, 2, 3, 3))
 
 
 @operation
