@@ -251,19 +251,21 @@ Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work)
     runtime::Context* context = nullptr;
     if (const Status status = runtime::usable_context(context); status != Status::success) return status;
     const runtime::MemoryPlace place{given.poolProps.location.type, given.poolProps.location.id};
-    if (given.poolProps.allocType != 1) return Status::invalid_value;
+    constexpr int pinned = 1, managed = 2;
+    const int type = given.poolProps.allocType;
+    if (type != pinned && type != managed) return Status::invalid_value;
     if (place.type == runtime::MemoryPlace::host || place.type == runtime::MemoryPlace::host_numa)
         return Status::not_supported;
     if (place.type != runtime::MemoryPlace::device || place.id < 0 || place.id >= runtime::Device::count())
         return Status::invalid_value;
     work.place = place;
-    work.allocation_type = given.poolProps.allocType;
+    work.allocation_type = type;
     for (std::size_t i = 0; i < given.accessDescCount; ++i) {
         const CUmemAccessDesc& access = given.accessDescs[i];
         work.access.push_back({access.location.type, access.location.id, access.flags});
     }
-    const Status status =
-        runtime::GraphMemory::create(*context, runtime::MemoryKind::pool, given.bytesize, work.memory, place.id);
+    const runtime::MemoryKind kind = type == managed ? runtime::MemoryKind::managed : runtime::MemoryKind::pool;
+    const Status status = runtime::GraphMemory::create(*context, kind, given.bytesize, work.memory, place.id);
     if (status == Status::success) given.dptr = work.memory->pointer();
     return status;
 }

@@ -382,6 +382,8 @@ TEST_CASE("graph: an instance becomes another graph of the same shape") {
 TEST_CASE("graph: memory of graphs is there from its node on, and lent to the program") {
     Ground g;
     CUDA_MEM_ALLOC_NODE_PARAMS alloc = alloc_of(1 << 20);
+    constexpr int pinned = 1, managed = 2, is_managed = 8;
+    alloc.poolProps.allocType = GENERATE(int{pinned}, int{managed});
     CUgraphNode made = nullptr, copied = nullptr;
     REQUIRE(cuGraphAddMemAllocNode(&made, g.graph, nullptr, 0, &alloc) == 0);
     REQUIRE(alloc.dptr != 0);
@@ -397,6 +399,8 @@ TEST_CASE("graph: memory of graphs is there from its node on, and lent to the pr
     g.run(exec);
     CHECK(g.word(0) == 80);
     unsigned value = 0;
+    REQUIRE(cuPointerGetAttribute(&value, is_managed, alloc.dptr) == 0);
+    CHECK(value == (alloc.poolProps.allocType == managed));
     REQUIRE(cuMemcpyDtoH_v2(&value, alloc.dptr, 4) == 0);
     CHECK(value == 77);
     CHECK(cuGraphLaunch(exec, g.stream) == 1); // it is still held

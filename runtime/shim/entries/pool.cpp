@@ -209,9 +209,13 @@ PTM_API(cuMemPoolExportPointer, CUmemPoolPtrExportData* data, CUdeviceptr pointe
 }
 PTM_API(cuMemPoolImportPointer, CUdeviceptr* pointer, CUmemoryPool handle, CUmemPoolPtrExportData* data) {
     PTM_REQUIRE(pointer && handle && data);
-    return context_entry([&](runtime::Context& context) {
+    return entry([&] { // also before a context is current: Python's children take buffers apart first
         const auto pool = find_handle<MemoryPool>(handle);
         if (!pool) return Status::invalid_value;
+        const runtime::MemoryPlace& home = pool->properties().place;
+        runtime::Context* const current = runtime::working_context();
+        const int device = home.type == runtime::MemoryPlace::device ? home.id : 0;
+        runtime::Context& context = current ? *current : *runtime::primary_context(device);
         runtime::FilePlace place;
         std::memcpy(static_cast<void*>(&place), data, sizeof place);
         runtime::DevicePointer opened = 0;
