@@ -38,8 +38,12 @@ enum FunctionAttribute : int {
     required_cluster_depth = 13,
     non_portable_cluster_size = 14,
     cluster_scheduling = 15,
-    attribute_count = 16,
+    device_node_update_supported = 16, // CUDA 13.5 has this and the next
+    shared_memory_mode = 17,
 };
+
+/// CUsharedMemoryMode, which wins over max_dynamic_shared_size. No device here has the oversized configurations (3, 4).
+enum SharedMemoryMode : int { default_mode = 0, portable_mode = 1, non_portable_mode = 2, last_mode = 4 };
 
 constexpr int default_shared_limit = 49152;
 
@@ -233,14 +237,15 @@ Status Kernel::check() {
 }
 
 std::uint32_t Kernel::max_dynamic_shared(const KernelFacts& facts) const {
-    const int set = attributes_[max_dynamic_shared_size];
-    if (set >= 0) return static_cast<std::uint32_t>(set);
-    const int left = default_shared_limit - static_cast<int>(facts.static_shared);
+    const int set = attributes_[max_dynamic_shared_size], mode = attributes_[shared_memory_mode];
+    if (set >= 0 && mode == default_mode) return static_cast<std::uint32_t>(set);
+    const int limit = mode >= non_portable_mode ? max_static_shared() : default_shared_limit;
+    const int left = limit - static_cast<int>(facts.static_shared);
     return left > 0 ? static_cast<std::uint32_t>(left) : 0;
 }
 
 Status Kernel::attribute(int id, int& value) {
-    if (id < 0 || id >= attribute_count) return Status::invalid_value;
+    if (id < 0 || id >= static_cast<int>(attributes_.size())) return Status::invalid_value;
     const KernelFacts* facts = nullptr;
     if (const Status status = this->facts(facts); status != Status::success) return status;
     const ptx::Target& target = source_.module().target;
@@ -255,6 +260,7 @@ Status Kernel::attribute(int id, int& value) {
     case cache_mode_ca: value = 0; break;
     case max_dynamic_shared_size: value = static_cast<int>(max_dynamic_shared(*facts)); break;
     case cluster_size_must_be_set: value = function().limits.explicit_cluster; break;
+    case device_node_update_supported: value = 0; break; // graphs' nodes are not changed by kernels
     default: value = attributes_[static_cast<std::size_t>(id)]; break;
     }
     return Status::success;
@@ -281,6 +287,9 @@ Status Kernel::set_attribute(int id, int value) {
         break;
     case cluster_scheduling:
         if (value < 0 || value > 2) return Status::invalid_value;
+        break;
+    case shared_memory_mode:
+        if (value < default_mode || value > last_mode) return Status::invalid_value;
         break;
     default: return Status::invalid_value;
     }

@@ -144,7 +144,7 @@ private:
     bool facts_noted_ = false; ///< an earlier process or this one left a note of them
     KernelFacts facts_;
     std::optional<bool> asks_driver_;  ///< as KernelUsage; asked for cooperative launches only
-    std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
+    std::array<int, 18> attributes_{}; ///< CUfunction_attribute's, as set; [8] and [9]: -1 = default
     std::string refusal_;              ///< why it can't be lifted, once that has been found out
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;

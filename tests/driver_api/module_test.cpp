@@ -252,6 +252,23 @@ TEST_CASE("function: attributes and parameters") {
     CHECK(cuFuncSetAttribute(function, 8, -1) == 1);
     CHECK(cuFuncSetAttribute(function, 4, 10) == 1);
     CHECK(cuFuncSetAttribute(function, 9, 101) == 1);
+    // Of CUDA 13.5: whether kernels may change its nodes, and the mode of its shared memory, which wins over the size.
+    CHECK(cuFuncGetAttribute(&value, 16, function) == 0);
+    CHECK(value == 0);
+    CHECK(cuFuncSetAttribute(function, 16, 0) == 1);
+    CHECK(cuFuncSetAttribute(function, 17, 5) == 1);
+    unsigned n = 0;
+    CUdeviceptr data = driver_test::allocate(64);
+    void* parameters[] = {&data, &n};
+    for (const int mode : {1, 2, 0}) { // 1: no more than any device has, whatever 8 says
+        REQUIRE(cuFuncSetAttribute(function, 8, mode == 1 ? 100000 : 49152) == 0);
+        REQUIRE(cuFuncSetAttribute(function, 17, mode) == 0);
+        CHECK(cuFuncGetAttribute(&value, 17, function) == 0);
+        CHECK(value == mode);
+        CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 100000, nullptr, parameters, nullptr) == (mode == 2 ? 0 : 1));
+    }
+    CHECK(cuCtxSynchronize() == 0);
+    CHECK(cuMemFree_v2(data) == 0);
     CHECK(cuFuncGetParamInfo(function, 1, &offset, &size) == 0);
     CHECK(offset == 8);
     CHECK(size == 4);
