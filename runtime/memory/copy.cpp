@@ -199,8 +199,8 @@ Status RowFill::check_shape(DevicePointer pointer, std::size_t pitch, unsigned e
     if (element_size != 1 && element_size != 2 && element_size != 4) return Status::invalid_value;
     if (width == 0 || height == 0) return Status::success;
     std::size_t row = 0, span = 0;
-    if (!fill_span(pitch, element_size, width, height, row, span)) return Status::invalid_value;
-    if (height > 1 && (pitch < row || pitch % element_size != 0)) return Status::invalid_value;
+    const bool fits = fill_span(pitch, element_size, width, height, row, span);
+    if (height > 1 && (!fits || pitch < row || pitch % element_size != 0)) return Status::invalid_value;
     return pointer % element_size == 0 ? Status::success : Status::invalid_value;
 }
 
@@ -210,7 +210,7 @@ Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned eleme
     const Status shape = check_shape(pointer, pitch, element_size, width, height);
     if (shape != Status::success || width == 0 || height == 0) return shape;
     std::size_t row = 0, span = 0;
-    static_cast<void>(fill_span(pitch, element_size, width, height, row, span));
+    if (!fill_span(pitch, element_size, width, height, row, span)) return Status::invalid_value;
     auto* first = reinterpret_cast<std::uint8_t*>(pointer);
     const Range range = classify(Side::device, first, span, true, device, true);
     if (range == Range::bad) return Status::invalid_value;

@@ -97,7 +97,7 @@ struct RowFill {
     bool pinned = false;
     static Status lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
                           std::size_t width, std::size_t height, RowFill& fill, int device = any_device);
-    /// What is wrong whatever memory there is: sizes that don't fit, an address or a pitch that is not aligned.
+    /// What is wrong wherever memory is: a pitch below the row, an address or a pitch that is not aligned.
     static Status check_shape(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::size_t width,
                               std::size_t height);
     void run() const;

@@ -254,7 +254,8 @@ Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work)
     constexpr int pinned = 1, managed = 2;
     const int type = given.poolProps.allocType;
     if (type != pinned && type != managed) return Status::invalid_value;
-    if (place.type == runtime::MemoryPlace::host || place.type == runtime::MemoryPlace::host_numa)
+    if (place.type == runtime::MemoryPlace::host || place.type == runtime::MemoryPlace::host_numa ||
+        (type == managed && place.type != runtime::MemoryPlace::device))
         return Status::not_supported;
     if (place.type != runtime::MemoryPlace::device || place.id < 0 || place.id >= runtime::Device::count())
         return Status::invalid_value;

@@ -241,6 +241,122 @@ struct Case {
     std::function<bool(const Ground&, std::string& answer)> ask;
 };
 
+/// A graph with one fill that was captured.
+CUgraph captured_fill(const Ground& g, CUdeviceptr at) {
+    CUgraph graph{};
+    must("cuStreamBeginCapture_v2", g.stream, 0);
+    must("cuMemsetD32Async", at, 3u, bytes / 4, g.stream);
+    must("cuStreamEndCapture", g.stream, &graph);
+    return graph;
+}
+CUgraph captured_copy(const Ground& g, CUdeviceptr to, CUdeviceptr from) {
+    CUgraph graph{};
+    must("cuStreamBeginCapture_v2", g.stream, 0);
+    must("cuMemcpyDtoDAsync_v2", to, from, bytes, g.stream);
+    must("cuStreamEndCapture", g.stream, &graph);
+    return graph;
+}
+
+/// Memory that goes before the instance is made or launched, and what becomes of a captured fill of no memory.
+void add_lives(std::vector<Case>& cases) {
+    struct Making {
+        const char* name;
+        CUgraph (*make)(const Ground&, CUdeviceptr);
+    };
+    const auto node_graph = [](auto add) {
+        CUgraph graph{};
+        must("cuGraphCreate", &graph, 0u);
+        static_cast<void>(add(graph));
+        return graph;
+    };
+    static const auto made = node_graph;
+    constexpr Making makings[] = {
+        {"captured fill", [](const Ground& g, CUdeviceptr at) { return captured_fill(g, at); }},
+        {"captured copy to", [](const Ground& g, CUdeviceptr at) { return captured_copy(g, at, g.other); }},
+        {"captured copy from", [](const Ground& g, CUdeviceptr at) { return captured_copy(g, g.other, at); }},
+        {"fill node", [](const Ground& g, CUdeviceptr at) { return made([&](CUgraph graph) { return add_fill(g, graph, at, 4); }); }},
+        {"copy node to", [](const Ground& g, CUdeviceptr at) { return made([&](CUgraph graph) { return add_copy(g, graph, box(at, g.other)); }); }},
+        {"copy node from", [](const Ground& g, CUdeviceptr at) { return made([&](CUgraph graph) { return add_copy(g, graph, box(g.other, at)); }); }},
+    };
+    for (const Making& making : makings)
+        for (const bool instance_first : {false, true})
+            cases.push_back({std::string("freed before the ") + (instance_first ? "launch: " : "instance: ") + making.name, [=](const Ground& g, std::string& text) {
+                 CUdeviceptr memory = 0;
+                 must("cuMemAlloc_v2", &memory, 64 * mega);
+                 CUgraph graph = making.make(g, memory);
+                 CUgraphExec exec{};
+                 if (instance_first) must("cuGraphInstantiateWithFlags", &exec, graph, 0ull);
+                 must("cuMemFree_v2", memory);
+                 const bool in_order = run_graph(g, graph, exec, g.stream, text);
+                 // 700 or 719, as the engine finds it.
+                 if (!in_order) text.replace(text.find(", wait"), std::string::npos, ", wait: a fault");
+                 return in_order;
+             }});
+    cases.push_back({"captured fill of 0x80: its parameters", [](const Ground& g, std::string& text) {
+                         CUgraph graph = captured_fill(g, 0x80);
+                         CUgraphNode node{};
+                         std::size_t count = 1;
+                         must("cuGraphGetNodes", graph, &node, &count);
+                         CUDA_MEMSET_NODE_PARAMS fill{};
+                         text = number(call("cuGraphMemsetNodeGetParams", node, &fill));
+                         text += " " + number(static_cast<long long>(fill.dst)) + " " + number(static_cast<long long>(fill.width));
+                         text += ", set again " + number(call("cuGraphMemsetNodeSetParams", node, static_cast<const CUDA_MEMSET_NODE_PARAMS*>(&fill)));
+                         fill.dst = g.memory;
+                         text += ", set to memory " + number(call("cuGraphMemsetNodeSetParams", node, static_cast<const CUDA_MEMSET_NODE_PARAMS*>(&fill)));
+                         return run_graph(g, graph, nullptr, g.stream, text);
+                     }});
+    cases.push_back({"captured fill of 0x80: instance with parameters", [](const Ground& g, std::string& text) {
+                         CUgraph graph = captured_fill(g, 0x80);
+                         CUgraphExec exec{};
+                         CUDA_GRAPH_INSTANTIATE_PARAMS parameters{};
+                         text = number(call("cuGraphInstantiateWithParams", &exec, graph, &parameters));
+                         text += std::string(", result ") + number(parameters.result_out) + ", " + (parameters.hErrNode_out ? "a" : "no") + " node";
+                         return true;
+                     }});
+    cases.push_back({"captured fill of 0x80: update of an instance", [](const Ground& g, std::string& text) {
+                         CUgraph good = captured_fill(g, g.memory), graph = captured_fill(g, 0x80);
+                         CUgraphExec exec{};
+                         must("cuGraphInstantiateWithFlags", &exec, good, 0ull);
+                         CUgraphExecUpdateResultInfo info{};
+                         text = number(call("cuGraphExecUpdate_v2", exec, graph, &info));
+                         text += " " + number(info.result) + " " + (info.errorNode ? "a" : "no") + " node";
+                         return run_graph(g, good, exec, g.stream, text);
+                     }});
+    cases.push_back({"captured fill of 0x80: as a child", [](const Ground& g, std::string& text) {
+                         CUgraph child = captured_fill(g, 0x80), graph{};
+                         CUgraphNode node{};
+                         must("cuGraphCreate", &graph, 0u);
+                         text = number(call("cuGraphAddChildGraphNode", &node, graph, no_nodes, none, child));
+                         return run_graph(g, graph, nullptr, g.stream, text);
+                     }});
+    cases.push_back({"captured fill of 0x80: a clone", [](const Ground& g, std::string& text) {
+                         CUgraph graph = captured_fill(g, 0x80), clone{};
+                         text = number(call("cuGraphClone", &clone, graph));
+                         return run_graph(g, clone, nullptr, g.stream, text);
+                     }});
+    cases.push_back({"captured fill of 0x80: printed", [](const Ground& g, std::string& text) {
+                         CUgraph graph = captured_fill(g, 0x80);
+                         text = number(call("cuGraphDebugDotPrint", graph, "/dev/null", 1u));
+                         return run_graph(g, graph, nullptr, g.stream, text);
+                     }});
+    cases.push_back({"captured fill of no rows of 0x80", [](const Ground& g, std::string& text) {
+                         must("cuStreamBeginCapture_v2", g.stream, 0);
+                         for (const std::size_t height : {std::size_t{0}, std::size_t{1}, std::size_t{2}})
+                             for (const std::size_t pitch : {std::size_t{0}, std::size_t{8}, std::size_t{16}, std::size_t{18}})
+                                 text += " " + number(call("cuMemsetD2D32Async", CUdeviceptr{0x80}, pitch, 3u, bytes / 4, height, g.stream));
+                         text += ", width 0: " + number(call("cuMemsetD32Async", CUdeviceptr{0x80}, 3u, std::size_t{0}, g.stream));
+                         text += ", misaligned width 0: " + number(call("cuMemsetD32Async", CUdeviceptr{0x81}, 3u, std::size_t{0}, g.stream));
+                         text += ", of 2^62 words: " + number(call("cuMemsetD32Async", CUdeviceptr{0x80}, 3u, std::size_t{1} << 62, g.stream));
+                         text += ", around: " + number(call("cuMemsetD32Async", ~CUdeviceptr{0} - 7, 3u, bytes, g.stream));
+                         CUgraph graph{};
+                         must("cuStreamEndCapture", g.stream, &graph);
+                         std::size_t count = 0;
+                         must("cuGraphGetNodes", graph, static_cast<CUgraphNode*>(nullptr), &count);
+                         text += ", nodes " + number(static_cast<long long>(count));
+                         return true;
+                     }});
+}
+
 std::vector<Case> all_cases() {
     std::vector<Case> cases;
     const auto captured = [&](const std::string& how, int mode, CUstream Ground::*stream, std::size_t operations) {
@@ -275,6 +391,7 @@ std::vector<Case> all_cases() {
                  text = number(operation.make(g, address.of(g), g.stream));
                  return waits(g, g.stream, text);
              }});
+    add_lives(cases);
     return cases;
 }
 

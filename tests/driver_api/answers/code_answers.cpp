@@ -129,7 +129,7 @@ void ask_attributes(Answers& answers, CUmodule module) {
         CUfunction function{};
         must("cuModuleGetFunction", &function, module, name);
         std::string all;
-        for (int attribute : {0, 1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}) {
+        for (int attribute : {0, 1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) { // the recorded driver has no more
             int value = 77;
             const int result = call("cuFuncGetAttribute", &value, attribute, function);
             all += (all.empty() ? "" : " ") + (result ? "!" + number(result) : number(value));

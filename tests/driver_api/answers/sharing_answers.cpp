@@ -445,6 +445,11 @@ void other_pool(const Told& told, const Peer& peer) {
     told.give("pool: imported one trimmed", call("cuMemPoolTrimTo", pool, std::size_t{0}));
     int file = -1;
     told.give("pool: imported one exported", call("cuMemPoolExportToShareableHandle", static_cast<void*>(&file), pool, 1, 0ull));
+    CUcontext current{};
+    must("cuCtxGetCurrent", &current);
+    must("cuCtxSetCurrent", CUcontext{});
+    told.give("pool: pointer imported without a context", call("cuMemPoolImportPointer", &first, pool, &first_data));
+    must("cuCtxSetCurrent", current);
     told.give("pool: pointer imported", call("cuMemPoolImportPointer", &first, pool, &first_data));
     told.give("pool: pointer read", word(first));
     told.give("pool: pointer imported again", call("cuMemPoolImportPointer", &again, pool, &first_data));

@@ -41,9 +41,16 @@ void ask_nodes(const Ground& ground) {
         return p.dptr;
     };
     using P = CUDA_MEM_ALLOC_NODE_PARAMS;
+    P managed{};
     add("0 bytes", [](P& p) { p.bytesize = 0; });
     add("type 0", [](P& p) { p.poolProps.allocType = 0; });
     add("host", [](P& p) { p.poolProps.location = {2, 0}; });
+    add("managed", [](P& p) { p.poolProps.allocType = 2; });
+    ground.give("get managed", call("cuGraphMemAllocNodeGetParams", node, &managed), [&] { return " " + number(managed.poolProps.allocType) + " " + number(managed.poolProps.location.type); });
+    add("managed, host", [](P& p) { p.poolProps.allocType = 2, p.poolProps.location = {2, 0}; });
+    add("managed, numa 0", [](P& p) { p.poolProps.allocType = 2, p.poolProps.location = {3, 0}; });
+    add("managed, nowhere", [](P& p) { p.poolProps.allocType = 2, p.poolProps.location = {0, 0}; });
+    add("type 3", [](P& p) { p.poolProps.allocType = 3; });
     add("numa 0", [](P& p) { p.poolProps.location = {3, 0}; });
     add("device 7", [](P& p) { p.poolProps.location = {1, 7}; });
     add("handle type 1", [](P& p) { p.poolProps.handleTypes = 1; });
