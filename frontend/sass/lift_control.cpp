@@ -105,7 +105,19 @@ void Lifter::exit(const Instruction& inst) {
     if (writes_) text_ += "\t@" + both + " exit;\n";
 }
 
+/// The result is in all that the function writes: one is the result's register, and nobody reads the others.
+void Lifter::call_known(const KnownCall& known) {
+    const std::string result = temporary(), number = std::to_string(known.predicate);
+    emit(std::string(known.statement) + result + ", " +
+         (known.is_division ? "%fchk_a" + number + ", %fchk_b" + number : in_register(read_index(known.argument))));
+    for (const std::uint8_t index : known.results) write_index(index, value_of(result));
+}
+
 void Lifter::call(const Instruction& inst) {
+    if (const auto known = known_calls_.find(inst.address); known != known_calls_.end()) {
+        call_known(known->second);
+        return;
+    }
     const Condition also = condition(inst.operands[0]);
     if (ends_block(inst)) {
         jump_under(inst, also);

@@ -189,6 +189,13 @@ void Lifter::ffma(const Instruction& inst) {
 /// Whether a division needs its slow way, which is right for all operands; the fast one is where exponents are
 /// moderate: then no step of it leaves the normal numbers.
 void Lifter::fchk(const Instruction& inst) {
+    if (known_checks_.count(inst.address) != 0) { // the slow way is `div`, which knows all numbers
+        for (unsigned i = 1; i < 3; ++i)
+            emit(std::string("mov.b32 %fchk_") + (i == 1 ? "a" : "b") + std::to_string(inst.operands[0].index) + ", " +
+                 read_float(inst.operands[i]));
+        write_predicate(inst.operands[0], true);
+        return;
+    }
     std::string slow;
     for (unsigned i = 1; i < 3; ++i) {
         const std::string value = in_register(read_plain(inst.operands[i])), exponent = temporary(),

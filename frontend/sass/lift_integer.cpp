@@ -293,6 +293,14 @@ bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<co
                 std::swap(sources[i], sources[k]);
                 std::swap(high[i], high[k]);
             }
+    // Registers belong to registers, constants to constants.
+    for (unsigned i = 0; i < 3; ++i)
+        for (unsigned k = 0; k < 3; ++k)
+            if (!low[i].constant && high[i].constant && low[k].constant && !high[k].constant &&
+                carry.negated[i] == carry.negated[k]) {
+                std::swap(sources[i], sources[k]);
+                std::swap(high[i], high[k]);
+            }
     std::string total;
     for (const bool negated : {false, true})
         for (unsigned i = 0; i < 3; ++i) {
@@ -327,9 +335,10 @@ void Lifter::finish_pair(unsigned index, const Carry& carry, int wide) {
         return;
     }
     write_index(index, high_half(wide));
-    // The lower half's register holds the other half, wherever it is.
+    // The lower half's register holds the other half, wherever it is, and is seen to.
     if (carry.result < register_count && carry.result_number != 0 &&
         registers_[carry.result].number == carry.result_number && carry.result != index) {
+        emit("cvt.u32.u64 " + register_name(carry.result) + ", " + wide_text(wide));
         registers_[carry.result].wide = wide;
         registers_[carry.result].is_high = false;
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "frontend/sass/cubin.h"
+#include "frontend/sass/known_calls.h"
 #include "frontend/sass/loop_entries.h"
 #include "frontend/sass/module_plan.h"
 #include "frontend/sass/opcode_table.h"
@@ -204,6 +205,8 @@ private:
     const Instruction& instruction_at(std::uint32_t address) const;
     void find_successors(unsigned block);
     bool passes_return(const Instruction& call) const;
+    void find_known_calls();
+    void call_known(const KnownCall& known);
     void lift_block(unsigned block);
     void enter_loop(unsigned block);
     std::string way_to(unsigned block) const;
@@ -221,6 +224,8 @@ private:
     CodeFacts facts_;
     std::vector<std::uint32_t> addresses_; ///< immediate operands, sorted
     std::vector<std::uint32_t> pointed_functions_, absolute_functions_;
+    std::map<std::uint32_t, KnownCall> known_calls_; ///< by place
+    std::set<std::uint32_t> known_checks_;           ///< places of the FCHKs of divisions among them
     /// Of instructions with one that has not been applied; null: with several.
     std::map<std::uint32_t, const CubinRelocation*> relocated_;
     bool merges_calls_ = false;

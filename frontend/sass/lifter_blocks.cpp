@@ -408,7 +408,8 @@ unsigned Lifter::context_of_callee(unsigned caller, std::uint32_t call, std::uin
 bool Lifter::ends_block(const Instruction& inst) const {
     if (inst.form == nullptr) return false;
     const std::string_view rule = inst.form->rule;
-    if (rule == "call") return std::uint64_t(inst.operands[1].value) >> 32 == 0; // else it is the runtime's
+    if (rule == "call") // else it is the runtime's, or a statement
+        return std::uint64_t(inst.operands[1].value) >> 32 == 0 && known_calls_.count(inst.address) == 0;
     if (rule == "call_absolute") return !absolute_functions_.empty();
     return rule == "branch" || rule == "exit" || rule == "ret" || rule == "branch_indexed" || rule == "trap" ||
            rule == "call_indexed";
@@ -439,8 +440,35 @@ void Lifter::find_blocks() {
     }
 }
 
+/// Calls of ptxas' own functions.
+void Lifter::find_known_calls() {
+    std::vector<NamedFunction> functions;
+    for (const CubinSymbol& symbol : cubin_.symbols) {
+        if (symbol.section >= cubin_.sections.size() || !symbol.name.starts_with("$__internal_")) continue;
+        const auto base = bases_.find(symbol.section);
+        if (base == bases_.end() || symbol.size == 0) continue;
+        const std::uint64_t begin = base->second + symbol.value, end = begin + symbol.size;
+        if (end <= code_.size() * instruction_size && begin < end)
+            functions.push_back({symbol.name, std::uint32_t(begin), std::uint32_t(end)});
+    }
+    if (functions.empty()) return;
+    std::vector<std::uint32_t> targets;
+    for (const Instruction& inst : code_)
+        if (inst.form != nullptr && (inst.form->rule == "branch" || inst.form->rule == "call") &&
+            inst.operand_count > 0)
+            targets.push_back(std::uint32_t(inst.operands[inst.operand_count - 1].value));
+    for (const auto& entry : facts_.branch_targets)
+        targets.insert(targets.end(), entry.targets.begin(), entry.targets.end());
+    targets.insert(targets.end(), pointed_functions_.begin(), pointed_functions_.end());
+    std::sort(targets.begin(), targets.end());
+    known_calls_ = sass::find_known_calls(code_, functions, targets);
+    for (const auto& [place, known] : known_calls_)
+        if (known.is_division) known_checks_.insert(known.check);
+}
+
 void Lifter::discover() {
     decode_sections();
+    find_known_calls();
     leaders_.assign(code_.size() + 1, false);
     const auto lead = [&](std::int64_t address) {
         if (address >= 0 && std::size_t(address / instruction_size) < code_.size())

@@ -93,6 +93,19 @@ TEST_CASE("machine code: bytes by an index of 32 bits") {
     }
 }
 
+TEST_CASE("machine code: quotients, remainders, reciprocals and roots") {
+    driver_test::context();
+    for (const char* kernel : {"quotients_u32", "remainders_u32", "both_u32", "by_threads_u32", "quotients_s32", "remainders_s32", "both_s32", "by_threads_s32",
+                               "float_quotients", "float_quotients_ftz", "float_reciprocals", "float_roots", "float_chains"}) {
+        const std::vector<std::uint32_t> expected = results("quotients.ptx", kernel);
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 30);
+        for (const char* file : {"quotients.sm_80.cubin", "quotients.sm_90.cubin"}) {
+            CAPTURE(kernel, file);
+            CHECK(results(file, kernel) == expected);
+        }
+    }
+}
+
 TEST_CASE("machine code: whole numbers of bf16") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("bfloat_rounding.ptx", "bfloat_rounding");

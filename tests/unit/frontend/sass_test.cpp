@@ -250,6 +250,29 @@ TEST_CASE("sass: the address of a byte becomes one value again") {
     }
 }
 
+TEST_CASE("sass: calls of ptxas' own slow ways are statements again") {
+    for (const char* path : {"tests/programs/cubin/quotients.sm_80.cubin", "tests/programs/cubin/quotients.sm_90.cubin"}) {
+        INFO(path);
+        const std::vector<std::uint8_t> bytes = read_bytes(path);
+        const auto calls = [&](const std::vector<std::uint8_t>& cubin) {
+            sass::LiftedModule lifted;
+            std::string error;
+            REQUIRE(sass::lift_cubin(cubin, lifted, error));
+            CHECK(lifted.refused.empty());
+            std::size_t count = 0;
+            for (const char* statement : {"div.rn.f32", "rcp.rn.f32", "sqrt.rn.f32"})
+                for (std::size_t at = 0; (at = lifted.text.find(statement, at)) != std::string::npos; ++at) ++count;
+            return count;
+        };
+        CHECK(calls(bytes) == 9); // one for each statement
+        // Functions of other names are what their code says.
+        std::vector<std::uint8_t> renamed = bytes;
+        const std::string name = "_slowpath";
+        for (auto at = renamed.begin(); (at = std::search(at, renamed.end(), name.begin(), name.end())) != renamed.end();) *++at = 'S';
+        CHECK(calls(renamed) == 0);
+    }
+}
+
 TEST_CASE("sass: pairs of bf16 and of f16 are packed as what they are") {
     for (const char* path : {"tests/programs/cubin/bfloat_pack.sm_80.cubin", "tests/programs/cubin/bfloat_pack.sm_90.cubin"}) {
         INFO(path);

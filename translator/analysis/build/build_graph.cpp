@@ -36,6 +36,16 @@ void find_calls(FunctionGraph& graph) {
         }
 }
 
+/// What machine code keeps in several registers, or computes several times. Not in PTX, where it would change which
+/// products and sums fuse.
+void join_what_was_parted(FunctionGraph& graph, const BlockShape& shape) {
+    for (unsigned round = 0; round < 3; ++round) {
+        const bool has_joined = join_halves(graph), has_equal = join_equal_values(graph);
+        if (!has_joined && !has_equal) break;
+        simplify(graph, shape);
+    }
+}
+
 } // namespace
 
 FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options) {
@@ -56,7 +66,8 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     build_ssa(flat);
     interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
-    while (restore_divisions(flat.graph)) simplify(flat.graph, options.shape);
+    if (loader.module().target.debug) join_what_was_parted(flat.graph, options.shape);
+    while (restore_divisions(flat.graph) || restore_roots(flat.graph)) simplify(flat.graph, options.shape);
     if (options.late_copies) spoil_unfenced_registers(flat.graph);
     find_calls(flat.graph);
     write_ors_as_sums(flat.graph);

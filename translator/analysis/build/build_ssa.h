@@ -16,10 +16,18 @@ void simplify(FunctionGraph& graph, const BlockShape& shape);
 /// Makes sums of `or`s that add. Behind simplify().
 void write_ors_as_sums(FunctionGraph& graph);
 
+/// Makes one value of what is computed again from the same operands. Behind simplify(), which is needed again where it
+/// is true.
+bool join_equal_values(FunctionGraph& graph);
+/// Makes 64-bit phis of those of two halves. Likewise.
+bool join_halves(FunctionGraph& graph);
+
 /// Makes `div` and `rem` of the divisions of 32-bit numbers that ptxas has written out: shapes, ranges and versions for
 /// lanes that share a quotient know those, and nothing of a reciprocal's bits. Behind simplify(), which is needed again
 /// where it is true.
 bool restore_divisions(FunctionGraph& graph);
+/// Likewise `rcp.rn.f32` and `sqrt.rn.f32` of the two ways that ptxas makes of them.
+bool restore_roots(FunctionGraph& graph);
 
 /// Makes 32-bit numbers of 64-bit ones of which only the upper half counts. Behind simplify().
 void narrow_upper_halves(FunctionGraph& graph);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What machine code keeps in several registers, or computes several times, is one value (analysis/arithmetic/join_halves, join_equal_values).
+#include "graph_fixture.h"
+
+using namespace ptarmigan;
+using namespace ptarmigan::test;
+
+TEST_CASE("machine code's pairs of registers and repeated parameters are one value each") {
+    // A `debug` target's: what the lifter writes.
+    const auto kernel = [](const std::string& text) {
+        auto loader = ptx::ModuleLoader::load(".version 8.0\n.target sm_90, debug\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+                                              ".reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<4>;\n" + text + "\n}\n", "test");
+        REQUIRE(loader->ok());
+        translator::GraphOptions options;
+        options.shape.ntid = {32, 1, 1};
+        return std::pair(std::move(loader), options);
+    };
+    const auto count = [&](const std::string& text, ptx::FormId form) {
+        auto [loader, options] = kernel(text);
+        const translator::FunctionGraph graph = translator::build_graph(*loader, *loader->module().find_function("k"), options);
+        translator::verify_graph(graph);
+        std::size_t found = 0;
+        for (const auto& block : graph.blocks)
+            for (const auto& instruction : block.instructions) found += instruction.inst.form == form;
+        return found;
+    };
+    const std::string walk = "ld.param.b64 %rd1, [p]; mov.b64 {%r1, %r4}, %rd1; mov.b32 %r3, 8;"
+                             "L: mov.b64 %rd2, {%r1, %r4}; st.global.b32 [%rd2], %r3; mov.b64 %rd3, {%r1, %r4}; add.s64 %rd4, %rd3, 512;";
+    const std::string round = "add.s32 %r3, %r3, -1; setp.ne.s32 %p1, %r3, 0; @%p1 bra L; ret;";
+    CHECK(count(walk + "cvt.u32.u64 %r1, %rd4; mov.b64 {%r5, %r4}, %rd4;" + round, ptx::FormId::mov_pack) == 0);
+    CHECK(count(walk + "cvt.u32.u64 %r1, %rd3; mov.b64 {%r5, %r4}, %rd4;" + round, ptx::FormId::mov_pack) == 1); // halves of two numbers
+    CHECK(count(walk + "mov.b64 {%r4, %r1}, %rd4;" + round, ptx::FormId::mov_pack) == 1);                        // the wrong way round
+    const std::string again = "ld.param.b64 %rd1, [p]; ld.param.b32 %r1, [n]; mul.lo.s32 %r2, %r1, %r1; st.global.b32 [%rd1], %r2;"
+                              "ld.param.b32 %r3, [n]; mul.lo.s32 %r4, %r3, %r3; st.global.b32 [%rd1+4], %r4;";
+    CHECK(count(again + "ret;", ptx::FormId::mul_lo) == 1);
+    CHECK(count(again + "ld.global.b32 %r5, [%rd1]; ld.global.b32 %r6, [%rd1]; st.global.v2.b32 [%rd1+8], {%r5, %r6}; ret;", ptx::FormId::ld) == 4); // memory may change
+    CHECK(count(again + "mov.u32 %r5, %clock; mov.u32 %r6, %clock; st.global.v2.b32 [%rd1+8], {%r5, %r6}; ret;", ptx::FormId::mov) == 2);
+    CHECK(count(again + "mul.lo.u32 %r5, %r1, 3; mul.hi.u32 %r6, %r1, 3; st.global.v2.b32 [%rd1+8], {%r5, %r6}; ret;", ptx::FormId::mul_hi) == 1);
+}
