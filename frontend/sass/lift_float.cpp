@@ -157,13 +157,11 @@ void Lifter::fmul(const Instruction& inst) {
     // A cube's coordinate, divided by the largest of the three.
     for (const unsigned divisor : {2u, 1u}) {
         const Operand& operand = inst.operands[divisor];
-        if (operand.kind != Kind::reg || operand.negated || operand.absolute || inst.has("SAT") ||
-            rounding(inst) != ".rn")
-            continue;
+        if (operand.kind != Kind::reg || operand.absolute || inst.has("SAT") || rounding(inst) != ".rn") continue;
         const unsigned number = read_index(operand.index).number;
         if (reciprocals_.count(number) == 0) continue;
         const std::string factor = temporary();
-        emit("mov.b32 " + factor + ", " + (divisor == 2 ? a : b));
+        emit((operand.negated ? "neg.f32 " : "mov.b32 ") + factor + ", " + (divisor == 2 ? a : b));
         reciprocal_products_[value.number] = {number, factor};
         break;
     }
@@ -174,7 +172,26 @@ void Lifter::fadd(const Instruction& inst) {
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
     emit("add" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32 " + result +
          ", " + a + ", " + b);
-    write(inst.operands[0], value_of(result));
+    const Value value = value_of(result);
+    const Operand &x = inst.operands[1], &y = inst.operands[2];
+    const bool is_move = x.kind == Kind::reg && !x.absolute && y.kind == Kind::reg && y.index == zero_register &&
+                         y.negated && !inst.has("SAT"); // x + -0, which changes the sign at most
+    if (is_move) {
+        const auto [divisor, factor] = cube_coordinate(read_index(x.index));
+        if (divisor != 0) {
+            const std::string moved = temporary();
+            emit((x.negated ? "neg.f32 " : "mov.b32 ") + moved + ", " + factor);
+            reciprocal_products_[value.number] = {divisor, moved};
+        }
+    }
+    write(inst.operands[0], value);
+}
+
+/// What a cube's coordinate was before it was divided, and the number of the reciprocal; 0: it was not divided here.
+std::pair<unsigned, std::string> Lifter::cube_coordinate(const Value& value) const {
+    if (reciprocals_.count(value.number) != 0) return {value.number, "0f3F800000"};
+    const auto found = reciprocal_products_.find(value.number);
+    return found == reciprocal_products_.end() ? std::pair<unsigned, std::string>{} : found->second;
 }
 
 void Lifter::ffma(const Instruction& inst) {

@@ -123,11 +123,11 @@ void Lifter::texture(const Instruction& inst) {
         const std::size_t begin = inside - 3;
         unsigned divisor = 0;
         for (std::size_t i = begin; i < inside; ++i) {
-            const auto found = reciprocal_products_.find(list[i].number);
-            if (found == reciprocal_products_.end() || (divisor != 0 && found->second.first != divisor))
-                refuse_here("a cube whose coordinates are not known");
-            divisor = found->second.first;
-            coordinates[i] = found->second.second;
+            const auto [by, coordinate] = cube_coordinate(list[i]);
+            if (by == 0 || (divisor != 0 && by != divisor)) refuse_here("a cube whose coordinates are not known");
+            divisor = by;
+            coordinates[i] = temporary();
+            emit("mov.b32 " + coordinates[i] + ", " + coordinate);
         }
     }
     std::string level;

@@ -115,6 +115,7 @@ private:
     /// `text` with the operand's absolute value and sign; `type`: .f32 or .f64.
     std::string with_sign(const Operand& operand, std::string text, const char* type);
     std::string read_float(const Operand& operand);
+    std::pair<unsigned, std::string> cube_coordinate(const Value& value) const;
     void use_signs_of_absolutes(Operand& operand, std::uint32_t signs);
     std::string read_double(const Operand& operand);
     int read_pair(const Operand& operand); ///< 64 bits as an integer

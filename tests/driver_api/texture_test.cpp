@@ -196,6 +196,37 @@ TEST_CASE("textures: levels of a mipmap") {
     CHECK(cuMipmappedArrayDestroy(mipmap) == 0);
 }
 
+TEST_CASE("textures: a cube's faces as machine code, which divides the coordinates itself") {
+    constexpr unsigned width = 16, faces = 6, cube_flag = 4;
+    std::vector<float> texels(faces * width * width);
+    for (std::size_t i = 0; i < texels.size(); ++i) texels[i] = static_cast<float>(i * 7919 % 1009) * 0.37f;
+    CUDA_ARRAY3D_DESCRIPTOR shape{width, width, faces, f32, 1, cube_flag};
+    CUarray array = make_array(shape, texels.data(), 4);
+    CUtexObject texture = make_texture(resource_of(array), linear, 0, normalized);
+    std::vector<std::uint32_t> expected;
+    for (const char* file : {"cube_faces.ptx", "cube_faces.sm_80.cubin", "cube_faces.sm_90.cubin"}) {
+        CAPTURE(file);
+        CUmodule module = nullptr;
+        CUfunction function = nullptr;
+        REQUIRE(cuModuleLoad(&module, (std::string(PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/") + file).c_str()) == 0);
+        REQUIRE(cuModuleGetFunction(&function, module, "cube_faces") == 0);
+        int edge = 2 * width; // between texels, and over the edges of faces
+        const std::size_t count = faces * static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge);
+        CUdeviceptr out = driver_test::allocate(4 * count);
+        void* parameters[] = {&out, &edge, &texture};
+        REQUIRE(cuLaunchKernel(function, width / 4, width / 4, 1, 8, 8, 1, 0, nullptr, parameters, nullptr) == 0);
+        std::vector<std::uint32_t> words(count);
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, 4 * count) == 0);
+        if (expected.empty()) expected = words;
+        CHECK(words == expected);
+        CHECK(std::count(words.begin(), words.end(), 0u) == 0);
+        CHECK(cuMemFree_v2(out) == 0);
+        CHECK(cuModuleUnload(module) == 0);
+    }
+    CHECK(cuTexObjectDestroy(texture) == 0);
+    CHECK(cuArrayDestroy(array) == 0);
+}
+
 TEST_CASE("textures: linear and pitched memory") {
     driver_test::context();
     std::vector<std::uint8_t> bytes(256);
