@@ -241,10 +241,11 @@ private:
         });
         std::sort(facts.internal_collectives.begin(), facts.internal_collectives.end());
         for (std::size_t i = 0; i < offsets.size(); ++i) {
-            CodeFacts::Collective collective{offsets[i], std::nullopt, false};
+            CodeFacts::Collective collective{.offset = offsets[i]};
             const std::uint32_t mask = masks.size() == offsets.size() ? masks[i] : 0;
             collective.is_of_all = mask == 0xffffffff;
-            if (mask >> 8 == 0x050000) collective.mask = std::uint8_t(mask);
+            collective.is_uniform = mask >> 8 == 0x0b0000;
+            if (mask >> 8 == 0x050000 || collective.is_uniform) collective.mask = std::uint8_t(mask);
             facts.collectives.push_back(collective);
         }
         std::sort(facts.collectives.begin(), facts.collectives.end(),

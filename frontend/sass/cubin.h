@@ -60,6 +60,7 @@ struct CodeFacts {
     struct Collective {
         std::uint32_t offset = 0;
         std::optional<std::uint8_t> mask; ///< a register; none: not known
+        bool is_uniform = false;          ///< of the uniform ones
         bool is_of_all = false;           ///< all lanes of the warp
     };
     std::vector<Collective> collectives;

@@ -91,6 +91,7 @@ void Lifter::branch_indexed(const Instruction& inst) {
 void Lifter::reconverge(const Instruction&) {
     collective_mask_.clear();
     pairs_.reset(active_mask_bit);
+    pairs_.reset(met_mask_bit);
 }
 
 void Lifter::exit(const Instruction& inst) {
@@ -165,8 +166,21 @@ void Lifter::trap(const Instruction& inst) {
     emit_guarded(inst.has("TRAP") ? "trap" : "brkpt");
 }
 
-std::string Lifter::mask() {
+/// The lanes that `inst` is done by together. The file names the register that holds a mask; it names none where the
+/// source has all lanes, and where those that met before are the ones. Lanes that divided at BRA.DIV are those of the
+/// collective behind it, not of others that ptxas put between two of their own.
+std::string Lifter::mask(const Instruction& inst) {
+    const CodeFacts::Collective* found = find_collective(facts_, inst);
+    if (found != nullptr && found->is_of_all && !is_behind_division(inst))
+        return pairs_[met_mask_bit] ? "%met_mask" : "0xffffffff";
     return collective_mask_.empty() ? std::string("0xffffffff") : collective_mask_;
+}
+
+/// Whether a block begins with `inst`, where lanes come to that divided at BRA.DIV, or with another one like it just
+/// before (the lower half of a 64-bit shuffle).
+bool Lifter::is_behind_division(const Instruction& inst) const {
+    const Instruction& first = code_[blocks_[current_block_].begin / 16];
+    return first.form->id == inst.form->id && inst.address - first.address <= 3 * 16;
 }
 
 void Lifter::barrier(const Instruction& inst) {
@@ -239,7 +253,7 @@ void Lifter::shuffle(const Instruction& inst) {
                       c = source(inst.operands[4]);
     const std::string result = temporary(), valid = predicate_temporary();
     emit_guarded(std::string("shfl.sync.") + mode + ".b32 " + result + (p.index == true_predicate ? "" : "|" + valid) +
-                 ", " + value + ", " + b + ", " + c + ", " + mask());
+                 ", " + value + ", " + b + ", " + c + ", " + mask(inst));
     write(inst.operands[1], value_of(result));
     if (p.index != true_predicate) write_predicate(p, valid);
 }
@@ -262,10 +276,11 @@ void Lifter::vote(const Instruction& inst) {
         if (source.name.empty() && source.value)
             emit_guarded("activemask.b32 " + result);
         else
-            emit_guarded("vote.sync.ballot.b32 " + result + ", " + as_register(source) + ", " + mask());
+            emit_guarded("vote.sync.ballot.b32 " + result + ", " + as_register(source) + ", " + mask(inst));
         if (p.index != true_predicate) refuse_here("two results");
         if (source.name.empty() && source.value && is_unguarded(inst)) {
             come_together(result);
+            if (!is_in(facts_.internal_collectives, inst)) meet(result);
         }
         write(d, value_of(result));
         return;
@@ -284,7 +299,7 @@ void Lifter::vote(const Instruction& inst) {
                  (inst.has("ALL")   ? "all"
                   : inst.has("ANY") ? "any"
                                     : "uni") +
-                 ".pred " + result + ", " + as_register(source) + ", " + mask());
+                 ".pred " + result + ", " + as_register(source) + ", " + mask(inst));
     write_predicate(p, result);
 }
 
@@ -299,11 +314,11 @@ void Lifter::match(const Instruction& inst) {
     const std::string value = is_wide ? wide_text(read_pair(inst.operands[2])) : in_register(read(inst.operands[2]));
     const std::string result = temporary(), all = predicate_temporary(), type = is_wide ? ".b64 " : ".b32 ";
     if (inst.has("ANY")) {
-        emit_guarded("match.any.sync" + type + result + ", " + value + ", " + mask());
+        emit_guarded("match.any.sync" + type + result + ", " + value + ", " + mask(inst));
         write(inst.operands[1], value_of(result));
         return;
     }
-    emit_guarded("match.all.sync" + type + result + "|" + all + ", " + value + ", " + mask());
+    emit_guarded("match.all.sync" + type + result + "|" + all + ", " + value + ", " + mask(inst));
     write(inst.operands[1], value_of(result));
     write_predicate(inst.operands[0], all);
 }
@@ -313,7 +328,8 @@ void Lifter::no_operation(const Instruction& inst) {
     const CodeFacts::Collective* found = find_collective(facts_, inst);
     if (found == nullptr) return;
     if (!found->is_of_all && !found->mask) refuse_here("where lanes meet, not known which");
-    emit_guarded("bar.warp.sync " + (found->is_of_all ? std::string("0xffffffff") : read_index(*found->mask).text));
+    const unsigned mask = found->mask.value_or(0) + (found->is_uniform ? uniform_base : 0);
+    emit_guarded("bar.warp.sync " + (found->is_of_all ? std::string("0xffffffff") : read_index(mask).text));
 }
 
 bool Lifter::ends_in_division() const {
@@ -417,7 +433,8 @@ void Lifter::redux(const Instruction& inst) {
         come_together(here);
     }
     const std::string result = temporary();
-    emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(source) + ", " + mask());
+    emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(source) + ", " +
+                 mask(inst));
     write(inst.operands[0], value_of(result));
 }
 
@@ -457,7 +474,7 @@ void Lifter::elect(const Instruction& inst) {
         return;
     }
     const std::string lane = temporary(), chosen = predicate_temporary();
-    emit_guarded("elect.sync " + lane + "|" + chosen + ", " + mask());
+    emit_guarded("elect.sync " + lane + "|" + chosen + ", " + mask(inst));
     write(leader, value_of(lane));
     write_predicate(p, chosen);
 }
@@ -476,6 +493,7 @@ void Lifter::warpsync(const Instruction& inst) {
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);
     come_together(copy);
+    meet(copy);
 }
 
 /// From here to where these lanes meet others again they are the ones that do things together.
@@ -483,6 +501,12 @@ void Lifter::come_together(const std::string& lanes) {
     emit("mov.b32 %active_mask, " + lanes);
     collective_mask_ = "%active_mask";
     pairs_.set(active_mask_bit);
+}
+
+/// What the source's collectives without a mask in a register count on.
+void Lifter::meet(const std::string& lanes) {
+    emit("mov.b32 %met_mask, " + lanes);
+    pairs_.set(met_mask_bit);
 }
 
 void Lifter::nanosleep(const Instruction& inst) {

@@ -306,7 +306,7 @@ std::string Lifter::lift() {
     head += "\t.reg .pred %c<" + std::to_string(predicate_temporaries_ + 1) + ">;\n";
     head += "\t.reg .b16 %h<" + std::to_string(halves_ + 1) + ">;\n";
     head +=
-        "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask;\n";
+        "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask, %met_mask;\n";
     head += "\t.reg .pred %barrier_predicate, %lone;\n";
     if (!known_checks_.empty()) head += "\t.reg .b32 %fchk_a<7>, %fchk_b<7>;\n";
     if (!loops_.loops.empty())

@@ -71,8 +71,9 @@ struct Condition {
 inline constexpr unsigned register_count = 320, uniform_base = 256;
 
 /// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value, whether
-/// %active_mask holds the lanes that are together here, and of each register whether it is_window_high.
-inline constexpr unsigned active_mask_bit = 160, window_high_bits = 161;
+/// %active_mask holds the lanes that are together here, whether %met_mask holds those that met last but for a BRA.DIV,
+/// and of each register whether it is_window_high.
+inline constexpr unsigned active_mask_bit = 160, met_mask_bit = 161, window_high_bits = 162;
 using EntryState = std::bitset<window_high_bits + register_count>;
 
 class Lifter {
@@ -306,7 +307,8 @@ private:
                     std::string_view space, const Condition& loads = {});
     void store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
                      std::string_view space);
-    std::string mask();
+    std::string mask(const Instruction& inst);
+    bool is_behind_division(const Instruction& inst) const;
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
     bool is_combined(const Instruction& inst);                       ///< see combined_atomics.h
     bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block
@@ -314,6 +316,7 @@ private:
     bool is_mask_of_division(const Instruction& inst) const;
     bool is_guard_of_division(const Instruction& inst);
     void come_together(const std::string& lanes);
+    void meet(const std::string& lanes);
     std::string word_at(unsigned index);
     std::string cluster_address(unsigned index, std::int64_t offset);
     std::string cluster_address(const Operand& place);
