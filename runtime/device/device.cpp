@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/process_exit.h"
 #include "runtime/device/device_profile.h"
+#include "runtime/device/process_lock.h"
 #include "runtime/device/visible_devices.h"
 
 #include <atomic>
@@ -192,6 +193,7 @@ Status Device::initialize() {
     seen_numbers() = std::move(numbers);
     watch_process_exit();
     watch_forks();
+    OwnProcess::begin();
     is_initialized.store(true, std::memory_order_release);
     return Status::success;
 }

@@ -97,7 +97,8 @@ bool read_page(const std::string& descriptor, FoundPage& found) {
     return true;
 }
 
-bool find_page(std::uint32_t process, FoundPage& found) {
+/// The first descriptor of the process's with the name of a page for which is_it(path) holds.
+template <class IsIt> bool find_descriptor(std::uint32_t process, IsIt&& is_it) {
     const std::string folder = "/proc/" + std::to_string(process) + "/fd/";
     Folder descriptors(folder);
     constexpr std::string_view prefix = "/memfd:";
@@ -108,11 +109,14 @@ bool find_page(std::uint32_t process, FoundPage& found) {
         if (length <= 0) continue;
         const std::string_view text(target, static_cast<std::size_t>(length));
         if (!text.starts_with(prefix) || !text.substr(prefix.size()).starts_with(page_name)) continue;
-        if (!read_page(descriptor, found)) continue;
-        found.use.process = process;
-        return true;
+        if (is_it(descriptor)) return true;
     }
     return false;
+}
+
+bool find_page(std::uint32_t process, FoundPage& found) {
+    found.use.process = process;
+    return find_descriptor(process, [&](const std::string& descriptor) { return read_page(descriptor, found); });
 }
 
 } // namespace
@@ -127,14 +131,29 @@ void DeviceUse::grid_ends(std::int64_t now) {
     if (time > 0) busy.fetch_add(static_cast<std::uint64_t>(time), std::memory_order_relaxed);
 }
 
-DeviceUse& device_use(unsigned ordinal) {
+DeviceUsePage& own_device_use_page() {
     DeviceUsePage* now = page.load(std::memory_order_acquire);
     if (!now) {
         static DeviceUsePage* const made = make_page();
         DeviceUsePage* none = nullptr;
         now = page.compare_exchange_strong(none, made) ? made : none;
     }
-    return now->devices[std::min<std::size_t>(ordinal, max_used_devices - 1)];
+    return *now;
+}
+
+DeviceUse& device_use(unsigned ordinal) {
+    return own_device_use_page().devices[std::min<std::size_t>(ordinal, max_used_devices - 1)];
+}
+
+FileDescriptor open_device_use(std::uint32_t process) {
+    FileDescriptor opened;
+    find_descriptor(process, [&](const std::string& descriptor) {
+        FoundPage found;
+        if (!read_page(descriptor, found) || found.owner != process) return false;
+        opened = FileDescriptor(open(descriptor.c_str(), O_RDWR | O_CLOEXEC));
+        return true;
+    });
+    return opened;
 }
 
 std::vector<ProcessUse> read_device_uses() {

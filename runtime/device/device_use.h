@@ -3,6 +3,8 @@
 // kernels ran. libnvidia-ml.so.1 reads those of all processes that /proc shows to this user.
 #pragma once
 
+#include "runtime/base/shared_pages.h"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -27,14 +29,19 @@ struct DeviceUse {
 inline constexpr std::size_t max_used_devices = 32;
 
 struct DeviceUsePage {
-    std::uint64_t kind;    ///< so that no other file is taken for one, and its layout
-    std::uint32_t process; ///< as the process itself sees it
+    std::uint64_t kind;               ///< so that no other file is taken for one, and its layout
+    std::uint32_t process;            ///< as the process itself sees it
+    std::atomic<std::uint32_t> state; ///< 0 before cuInit (process_lock.h)
     DeviceUse devices[max_used_devices];
 };
 
 /// This process's use of device `ordinal`, counted over all devices whatever the program sees of them. Lock-free after
 /// the first call, which makes the page. A forked child has a page of its own that nobody sees.
 DeviceUse& device_use(unsigned ordinal = 0);
+DeviceUsePage& own_device_use_page();
+/// The page of a process that says to be its own (a forked child has its parent's); none: there is none, or it may not
+/// be written.
+FileDescriptor open_device_use(std::uint32_t process);
 
 /// What one process used when it was looked at.
 struct ProcessUse {

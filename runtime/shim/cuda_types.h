@@ -178,6 +178,22 @@ struct CUmulticastObjectProp {
     unsigned long long handleTypes, flags;
 };
 
+struct CUcheckpointGpuPair {
+    CUuuid oldUuid, newUuid;
+};
+
+struct CUcheckpointCheckpointArgs {
+    void** customStorageInfo_out;
+    char reserved[56];
+};
+
+struct CUcheckpointRestoreArgs {
+    const CUcheckpointGpuPair* gpuPairs;
+    unsigned gpuPairsCount, padding0;
+    void** customStorageInfo_out;
+    char reserved[40];
+};
+
 struct CUmemPoolPtrExportData {
     unsigned char reserved[64];
 };

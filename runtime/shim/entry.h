@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
+#include "runtime/device/process_lock.h"
 #include "runtime/shim/call_log.h"
 #include "runtime/shim/capture_rules.h"
 #include "runtime/shim/cuda_types.h"
@@ -67,6 +68,7 @@ template <class Body> CUresult entry(Body&& body) noexcept {
     return fenced([&]() -> Status {
         if (runtime::in_host_function()) return Status::not_permitted;
         if (!runtime::Device::initialized()) return Status::not_initialized;
+        if (runtime::OwnProcess::is_locked()) runtime::OwnProcess::wait();
         if constexpr (unsafe)
             if (const Status status = runtime::Captures::check_unsafe_call(); status != Status::success) return status;
         return body();

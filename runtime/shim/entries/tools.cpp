@@ -2,12 +2,11 @@
 // What debuggers, profilers and managers of processes ask: core dumps, checkpoints, notifications. Codes are an H100's
 // (tests/driver_api/answers/other_answers_h100.txt).
 #include "runtime/base/log.h"
+#include "runtime/device/process_lock.h"
 #include "runtime/shim/convert.h"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -112,10 +111,6 @@ bool is_of_contexts(int setting) {
     return setting != user_trigger && setting != dump_pipe;
 }
 
-bool is_process(int pid) {
-    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
-}
-
 /// A notification that somebody waits for; there is nothing to notify of.
 struct Notification {};
 
@@ -163,14 +158,62 @@ PTM_API(cuCoredumpSetAttribute, int setting, void* value, std::size_t* size) {
     });
 }
 
-/// Processes here are always running: to keep and to move one, the system's own means take it whole.
-PTM_API(cuCheckpointProcessGetState, int pid, int* state) {
-    return entry([&] {
-        if (!state) return Status::invalid_value;
-        if (!is_process(pid)) return Status::operating_system;
-        *state = 0; // CU_PROCESS_STATE_RUNNING
-        return Status::success;
+// ---- checkpoints ----
+// A process's memory is its own, so the system's means (CRIU) take it whole; what is left to do is to keep its calls
+// waiting, those that begin behind the lock. No call here needs cuInit; the other process has to have called it
+// (tests/driver_api/answers/checkpoint_answers_h200.txt).
+
+namespace {
+
+/// From one state to another. `storage`: the caller's own place for the memory.
+CUresult change(int pid, runtime::ProcessState from, runtime::ProcessState to, const void* storage = nullptr) {
+    return fenced([&] {
+        if (!storage) return runtime::change_process_state(pid, from, to);
+        runtime::log_once("checkpoint storage", "checkpoints with storage of the caller's are not supported");
+        return Status::not_supported;
     });
+}
+
+} // namespace
+
+PTM_API(cuCheckpointProcessGetState, int pid, int* state) {
+    PTM_REQUIRE(state);
+    return fenced([&] {
+        runtime::ProcessState now{};
+        const Status status = runtime::process_state(pid, now);
+        if (status == Status::success) *state = static_cast<int>(now);
+        return status;
+    });
+}
+PTM_API(cuCheckpointProcessGetRestoreThreadId, int pid, int* thread) {
+    PTM_REQUIRE(thread);
+    return fenced([&] {
+        runtime::ProcessState now{};
+        const Status status = runtime::process_state(pid, now);
+        if (status == Status::success) *thread = pid; // nothing is restored by a thread of its own: its first
+        return status;
+    });
+}
+PTM_API(cuCheckpointProcessLock, int pid, void*) {
+    return change(pid, runtime::ProcessState::running, runtime::ProcessState::locked); // at once: no time runs out
+}
+PTM_API(cuCheckpointProcessCheckpoint, int pid, const CUcheckpointCheckpointArgs* arguments) {
+    return change(pid, runtime::ProcessState::locked, runtime::ProcessState::checkpointed,
+                  arguments ? arguments->customStorageInfo_out : nullptr);
+}
+PTM_API(cuCheckpointProcessRestore, int pid, const CUcheckpointRestoreArgs* arguments) {
+    if (arguments && arguments->gpuPairs)
+        for (unsigned i = 0; i < arguments->gpuPairsCount; ++i)
+            if (std::memcmp(&arguments->gpuPairs[i].oldUuid, &arguments->gpuPairs[i].newUuid, sizeof(CUuuid)) != 0)
+                return fenced([] {
+                    runtime::log_once("checkpoint devices", "a process can't be restored onto other devices");
+                    return Status::not_supported;
+                });
+    return change(pid, runtime::ProcessState::checkpointed, runtime::ProcessState::locked,
+                  arguments ? arguments->customStorageInfo_out : nullptr);
+}
+PTM_API(cuCheckpointProcessUnlock, int pid, void*) {
+    return change(pid, runtime::ProcessState::locked, runtime::ProcessState::running);
 }
 
 PTM_API(cuDeviceRegisterAsyncNotification, CUdevice device, void* function, void*, void** handle) {
