@@ -193,7 +193,9 @@ private:
         }
         if (const CubinSection* constants = cubin_.find_section(".nv.constant0." + name))
             kernel.parameters_section = std::size_t(constants - cubin_.sections.data());
-        kernel.parameter_base = cubin_.architecture >= 90 ? 0x210 : 0x160; // said only where there are some
+        kernel.parameter_base = cubin_.architecture >= 100  ? 0x380
+                                : cubin_.architecture >= 90 ? 0x210
+                                                            : 0x160; // said only where there are some
         const CubinSection* info = cubin_.find_section(".nv.info." + name);
         if (info == nullptr) return "no .nv.info";
         bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {

@@ -58,6 +58,7 @@ public:
     bool decode() {
         bool known = true;
         for (const ModifierSpec& spec : form_.modifiers) {
+            if (!spec.is_in(inst_.architecture)) continue;
             const std::string& name = spec.names[code_.of(spec.field)];
             if (name == "?") known = false;
             if (name.empty()) continue;
@@ -89,9 +90,8 @@ private:
             return true;
         case 'D':
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(code_.of(spec.field));
-            if (operand.index > zero_uniform) return false;
-            return spec.field.parts[0].first == 16 || code_.bit(uses_uniform);
+            return uniform(operand.index, spec.field.parts[0].first) &
+                   (spec.field.parts[0].first == 16 || code_.bit(uses_uniform));
         case 'a': slot_register(spec, operand, Slot::a); return true;
         case 'b':
         case 'c': return by_layout(spec, operand);
@@ -119,8 +119,11 @@ private:
         case 'm':
         case 'G':
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(code_.of(spec.field));
-            return operand.index <= zero_uniform && code_.bit(uses_uniform);
+            return uniform(operand.index, spec.field.parts[0].first) & code_.bit(uses_uniform);
+        case 'L':
+            operand.kind = Kind::immediate;
+            operand.value = std::int64_t(code_.of(spec.field));
+            return true;
         case 'X':
             operand.kind = Kind::number;
             operand.value = std::int64_t(code_.of(spec.field));
@@ -163,13 +166,13 @@ private:
             if (code_.bits(32, 2) < 2) return true;
             static_cast<void>(code_.bit(uses_uniform));
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(code_.bits(24, 6));
+            lacks_flag_ |= !uniform(operand.index, 24, 6);
             operand.inverted = code_.bit(30);
             return true;
         case 'J':
             operand.kind = Kind::register_target;
             operand.index = std::uint8_t(code_.bits(24, 8));
-            if (form_.id == FormId::brxu && (!code_.bit(uses_uniform) || operand.index > zero_uniform)) return false;
+            if (form_.id == FormId::brxu && (!code_.bit(uses_uniform) || !uniform(operand.index, 24))) return false;
             operand.value = relative() + (inst_.has("ABS") ? 0 : inst_.address + 16);
             return true;
         case 'B':
@@ -190,8 +193,21 @@ private:
         return false;
     }
 
+    bool is_blackwell() const { return inst_.architecture >= 100; }
+
+    /// The number of a uniform register from bit `first` on, which has 8 bits from sm_100 on and `count` before. False
+    /// where there is no such register.
+    bool uniform(std::uint8_t& index, unsigned first, unsigned count = 8) {
+        constexpr unsigned zero_before = 63;
+        auto number = unsigned(code_.bits(first, is_blackwell() ? 8 : count));
+        if (!is_blackwell() && number == zero_before) number = zero_uniform;
+        index = std::uint8_t(number);
+        return number == zero_uniform || number < (is_blackwell() ? uniform_count : zero_before);
+    }
+
     /// A distance from the next instruction, in units of 4 bytes: bits 34 to 81, and on sm_90 below them 16 to 23.
     std::int64_t relative() {
+        if (form_.id == FormId::bssy && is_blackwell()) return code_.signed_bits(34, 30) * 4;
         const std::int64_t high = code_.signed_bits(34, 48);
         if (inst_.architecture < 90 || form_.id == FormId::bssy) return high * 4;
         return (high * 256 + std::int64_t(code_.bits(16, 8))) * 4;
@@ -202,7 +218,9 @@ private:
         operand.index = std::uint8_t(index);
     }
 
-    bool is_uniform_layout() const { return form_.layout == Layout::uabc || form_.layout == Layout::uab; }
+    bool is_uniform_layout() const {
+        return form_.layout == Layout::uabc || form_.layout == Layout::uab || form_.layout == Layout::uad;
+    }
 
     void modifiers(const OperandSpec& spec, Operand& operand, unsigned negate, unsigned absolute, unsigned swizzle) {
         operand.negated = spec.may_negate && code_.bit(negate);
@@ -235,8 +253,7 @@ private:
         const auto index = unsigned(code_.bits(first[unsigned(slot)], 8));
         if (is_uniform_layout()) {
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(index & 63);
-            lacks_flag_ |= index > zero_uniform;
+            lacks_flag_ |= !uniform(operand.index, first[unsigned(slot)]);
         } else {
             reg(operand, spec, index);
             const bool third = spec.kind == 'c' || form_.layout == Layout::ac || form_.layout == Layout::ad;
@@ -254,15 +271,14 @@ private:
         operand.kind = Kind::constant;
         operand.index = zero_register;
         operand.bindless = code_.bit(91);
-        if (operand.bindless) operand.uniform = std::uint8_t(code_.bits(32, 6));
+        if (operand.bindless) lacks_flag_ |= !uniform(operand.uniform, 32, 6);
         operand.bank = std::uint8_t(code_.bits(54, 5));
         operand.value = std::int64_t(code_.bits(38, 16));
         slot_modifiers(spec, operand, Slot::low);
     }
-    void uniform(const OperandSpec& spec, Operand& operand) {
+    void slot_uniform(const OperandSpec& spec, Operand& operand) {
         operand.kind = Kind::uniform;
-        operand.index = std::uint8_t(code_.bits(32, 6));
-        lacks_flag_ |= !code_.bit(uses_uniform);
+        lacks_flag_ |= !uniform(operand.index, 32, 6) | !code_.bit(uses_uniform);
         slot_modifiers(spec, operand, Slot::low);
     }
     bool by_layout(const OperandSpec& spec, Operand& operand) {
@@ -273,13 +289,27 @@ private:
         case Layout::ad:
         case Layout::ab:
         case Layout::uab:
+        case Layout::uad:
             switch (number) {
-            case 1: slot_register(spec, operand, form_.layout == Layout::ad ? Slot::high : Slot::low); return true;
+            case 1:
+                slot_register(spec, operand,
+                              form_.layout == Layout::ad || form_.layout == Layout::uad ? Slot::high : Slot::low);
+                return true;
             case 2:
             case 4: immediate(spec, operand); return true;
             case 3:
             case 5: constant(spec, operand); return true;
-            default: uniform(spec, operand); return true;
+            default: slot_uniform(spec, operand); return true;
+            }
+        case Layout::aw:
+            switch (number) {
+            case 2: // with a sign of its own
+                operand.kind = Kind::immediate;
+                operand.type = ImmediateType::signed_int;
+                operand.value = code_.signed_bits(32, 33);
+                return true;
+            case 3: slot_register(spec, operand, Slot::low); return true;
+            default: slot_uniform(spec, operand); return true;
             }
         case Layout::abc:
         case Layout::uabc: {
@@ -294,7 +324,7 @@ private:
             case 4: immediate(spec, operand); return true;
             case 3:
             case 5: constant(spec, operand); return true;
-            default: uniform(spec, operand); return true;
+            default: slot_uniform(spec, operand); return true;
             }
         }
         default: return false;
@@ -306,14 +336,21 @@ private:
         if (form_.id == FormId::uldc_indexed) {
             lacks_flag_ |= !code_.bit(uses_uniform);
             operand.index = zero_register;
-            operand.uniform = std::uint8_t(code_.bits(24, 6));
+            lacks_flag_ |= !uniform(operand.uniform, 24, 6);
             operand.bank = std::uint8_t(code_.bits(54, 5));
             operand.value = code_.signed_bits(38, 16);
             return;
         }
+        if (form_.id == FormId::ldcu) {
+            lacks_flag_ |= !code_.bit(uses_uniform) | !uniform(operand.uniform, 24);
+            operand.index = zero_register;
+            operand.bank = std::uint8_t(code_.bits(54, 5));
+            operand.value = code_.signed_bits(37, 17);
+            return;
+        }
         operand.index = form_.id == FormId::uldc ? zero_register : std::uint8_t(code_.bits(24, 8));
         operand.bindless = code_.bit(91);
-        if (operand.bindless) operand.uniform = std::uint8_t(code_.bits(form_.id == FormId::uldc ? 24 : 32, 6));
+        if (operand.bindless) lacks_flag_ |= !uniform(operand.uniform, form_.id == FormId::uldc ? 24 : 32, 6);
         operand.bank = std::uint8_t(code_.bits(54, 5));
         operand.value = form_.id == FormId::uldc ? std::int64_t(code_.bits(38, 16)) : code_.signed_bits(38, 16);
     }
@@ -330,10 +367,11 @@ private:
                 operand.value = code_.signed_bits(44, 20);
                 if (!adds_uniform) return;
                 lacks_flag_ |= !code_.bit(uses_uniform);
-                operand.uniform = std::uint8_t(code_.bits(64, 6));
+                lacks_flag_ |= !uniform(operand.uniform, 64, 6);
                 return;
             }
             operand.value = code_.signed_bits(32, 12);
+            lacks_flag_ |= adds_uniform && is_blackwell(); // not seen
             if (adds_uniform) {
                 operand.wide = code_.bit(70);
                 operand.is_descriptor = code_.bit(76); // sm_90 would name its register, too
@@ -350,16 +388,27 @@ private:
             const bool is_plain_store = form_.id == FormId::st_plain;
             const bool is_async_reduction = form_.id == FormId::redas;
             const bool has_uniform = code_.bit(uses_uniform);
+            const bool returns = is_atomic && !is_reduction;
             if (!has_uniform && (is_load || is_plain_store))
                 operand.value = code_.signed_bits(32, 32);
             else if (!is_copy)
-                operand.value = code_.signed_bits(40, 24);
+                operand.value = code_.signed_bits(40, has_uniform && returns && is_blackwell() ? 23 : 24);
             if (!has_uniform) {
                 operand.wide = is_query; // it has no bit that says so
                 return;
             }
-            operand.wide = code_.bit(is_async_reduction ? 72 : (is_atomic && !is_reduction) || is_copy ? 70 : 90);
-            operand.is_descriptor = !is_async_reduction && code_.bit(is_atomic ? 71 : 76);
+            unsigned wide = is_async_reduction ? 72 : returns || is_copy ? 70 : 90, descriptor = is_atomic ? 71 : 76;
+            if (is_blackwell() && returns) { // uniform registers have two bits more: these stand elsewhere
+                const bool is_float = (form_.code & 0xf) == 2 || (form_.code & 0xf) == 3;
+                wide = 63;
+                descriptor = is_float ? 90 : 76;
+            } else if (is_blackwell() && is_reduction) {
+                descriptor = 81;
+            } else if (is_blackwell() && is_copy) {
+                wide = 83;
+            }
+            operand.wide = code_.bit(wide);
+            operand.is_descriptor = !is_async_reduction && code_.bit(descriptor);
             // On sm_80 the text names the descriptor where it holds a cache's policy, a hint.
             if (operand.is_descriptor && inst_.architecture < 90)
                 operand.names_descriptor = code_.bit(101);
@@ -367,7 +416,7 @@ private:
                 operand.names_descriptor = operand.is_descriptor;
             // Without it a register is an offset of 32 bits from the uniform pair.
             lacks_flag_ |= !operand.wide && operand.is_descriptor;
-            operand.uniform = std::uint8_t(code_.bits(is_load || is_query ? 32 : 64, 6));
+            lacks_flag_ |= !uniform(operand.uniform, is_load || is_query ? 32 : 64, 6);
             return;
         }
         if (space == 's' && form_.id != FormId::ldsm && form_.id != FormId::stsm)
@@ -376,18 +425,17 @@ private:
             const bool store = form_.code == 0x387 || form_.code == 0x987 || form_.code == 0x388 ||
                                form_.code == 0x988 || form_.id == FormId::stsm;
             const unsigned first = second_register || store ? 64 : 32;
-            operand.uniform = std::uint8_t(code_.bits(first, 6));
+            lacks_flag_ |= !uniform(operand.uniform, first, 6);
         }
     }
 
     /// Of an mbarrier object: a uniform register, and for [z] one beside it.
     bool barrier_address(char space, Operand& operand) {
+        if (form_.id == FormId::syncs_cctl && !code_.bit(uses_uniform)) return true; // of all
         operand.kind = Kind::address;
         operand.index = space == 'z' ? std::uint8_t(code_.bits(24, 8)) : zero_register;
-        const auto uniform = std::uint8_t(code_.bits(space == 'z' ? 64 : 24, space == 'z' ? 6 : 8));
-        operand.uniform = uniform;
         operand.value = code_.signed_bits(40, 24);
-        return uniform <= zero_uniform && code_.bit(uses_uniform);
+        return uniform(operand.uniform, space == 'z' ? 64 : 24, space == 'z' ? 6 : 8) & code_.bit(uses_uniform);
     }
 
     Instruction& inst_;
@@ -407,8 +455,9 @@ bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned
     instruction.guard_negated = code.bit(15);
     instruction.form = find_form(unsigned(code.bits(0, 12)), architecture);
     if (instruction.form == nullptr) return false;
-    instruction.guard_uniform = instruction.form->mnemonic[0] == 'U' ||
-                                instruction.form->mnemonic == "S2UR" || // uniform data path
+    instruction.guard_uniform = instruction.form->mnemonic[0] == 'U' || instruction.form->mnemonic == "S2UR" ||
+                                instruction.form->mnemonic == "LDCU" ||
+                                instruction.form->mnemonic == "CS2UR" || // uniform data path
                                 instruction.form->id == FormId::syncs_exch;
     return Decoder(instruction).decode();
 }

@@ -79,9 +79,11 @@ std::string offset(std::int64_t value) {
     return value == 0 ? std::string() : "+" + signed_hexadecimal(value);
 }
 
-std::string address(const Instruction& inst, const Operand& operand) {
+std::string address(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     std::string text;
-    const bool with_uniform = operand.uniform != zero_uniform && !operand.is_descriptor;
+    // From sm_100 on a shared address names the uniform register wherever it has one.
+    const bool names_zero = inst.architecture >= 100 && inst.code.bit(91) && spec.kind == 's';
+    const bool with_uniform = (operand.uniform != zero_uniform || names_zero) && !operand.is_descriptor;
     const bool is_copy = inst.form->id == FormId::ldgsts;
     const bool is_shared = inst.form->id == FormId::ldgsts_uniform; // LDGSTS adds to one of its two addresses
     if (with_uniform && inst.has("E") && !is_shared &&
@@ -139,13 +141,15 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
     case Kind::predicate:
     case Kind::uniform_predicate:
         return (operand.negated ? "!" : "") + predicate_name(operand.index, operand.kind == Kind::uniform_predicate);
-    case Kind::immediate: return immediate(inst, operand);
+    case Kind::immediate:
+        return spec.kind == 'L' ? hexadecimal(std::uint64_t(operand.value)) : immediate(inst, operand);
     case Kind::constant: {
         std::string text =
             operand.bindless ? "cx[" + uniform_name(operand.uniform) + "][" : "c[" + hexadecimal(operand.bank) + "][";
         if (operand.index == zero_register && inst.form->id == FormId::ldc && operand.value == 0)
             text += "RZ";
-        else if (inst.form->id == FormId::uldc_indexed)
+        else if (inst.form->id == FormId::uldc_indexed ||
+                 (inst.form->id == FormId::ldcu && (operand.uniform != zero_uniform || operand.value == 0)))
             text += uniform_name(operand.uniform) + offset(operand.value);
         else if (operand.index == zero_register)
             text += signed_hexadecimal(operand.value);
@@ -157,7 +161,7 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
         if (spec.kind == 'y' || spec.kind == 'z')
             return "[" + (operand.index != zero_register ? register_name(operand.index) + "+" : std::string()) +
                    uniform_name(operand.uniform) + offset(operand.value) + "]";
-        return address(inst, operand);
+        return address(inst, spec, operand);
     case Kind::special: return special_register_name(unsigned(operand.value));
     case Kind::target: return signed_hexadecimal(operand.value);
     case Kind::register_target:
@@ -178,7 +182,7 @@ bool is_hidden(const Instruction& inst, const OperandSpec& spec, const Operand& 
     if (operand.kind == Kind::none || !has_operand(inst, spec)) return true;
     if (spec.silent >= 0 && operand.value == spec.silent) return true;
     if (spec.kind == 'X') return operand.value == no_group || !has_operand(inst, spec);
-    if (!spec.optional) return false;
+    if (!spec.optional || (spec.always_from_blackwell && inst.architecture >= 100)) return false;
     if (operand.kind == Kind::reg) return operand.index == zero_register;
     if (operand.kind == Kind::uniform) return operand.index == zero_uniform;
     return operand.index == true_predicate && !operand.negated;
@@ -191,6 +195,7 @@ std::string multiply_alias(const Instruction& inst) {
         return operand.kind == Kind::reg && operand.index == zero_register;
     };
     if (zero(a) && zero(b) && c.kind != Kind::uniform) return "MOV";
+    if (inst.architecture >= 100 && b.kind == Kind::immediate && b.value == 1 && zero(c)) return "MOV";
     if (b.kind == Kind::immediate && b.value == 1) return "IADD";
     const auto bits = static_cast<std::uint32_t>(b.value);
     if (inst.architecture >= 90 && inst.has("U32") && bits == 0x10000) return {};
@@ -218,6 +223,7 @@ std::string mnemonic_of(const Instruction& inst) {
     };
     for (std::size_t i = 0; i < inst.form->modifiers.size(); ++i) {
         const ModifierSpec& spec = inst.form->modifiers[i];
+        if (!spec.is_in(inst.architecture)) continue;
         const std::string& name = spec.names[spec.field.of(inst.code)];
         if (!name.empty() && !is_suffix(i))
             text += "." + (name == "?" ? "INVALID" + std::to_string(spec.field.of(inst.code)) : name);

@@ -27,9 +27,11 @@ struct Code {
 };
 
 inline constexpr std::uint8_t zero_register = 255; ///< RZ
-inline constexpr std::uint8_t zero_uniform = 63;   ///< URZ
-inline constexpr std::uint8_t true_predicate = 7;  ///< PT, UPT
-inline constexpr std::uint8_t no_group = 7;        ///< of a warpgroup's products: none ends here
+/// URZ. It is number 63 before sm_100, where there are 63 uniform registers; from there on there are 80.
+inline constexpr std::uint8_t zero_uniform = 255;
+inline constexpr unsigned uniform_count = 80;
+inline constexpr std::uint8_t true_predicate = 7; ///< PT, UPT
+inline constexpr std::uint8_t no_group = 7;       ///< of a warpgroup's products: none ends here
 
 /// What an immediate of 32 bits stands for.
 enum class ImmediateType : std::uint8_t { bits, signed_int, f32, f64_high, f16x2 };

@@ -13,6 +13,7 @@ struct AtomicType {
 };
 AtomicType atomic_type(const Instruction& inst) {
     if (inst.has("S32")) return {".s32", ".b32", 4};
+    if (inst.has("128")) throw Unliftable("an atomic operation on 128 bits");
     if (inst.has("64")) return {".u64", ".b64", 8};
     if (inst.has("S64")) return {".s64", ".b64", 8};
     if (inst.has("F32.FTZ.RN")) return {".f32", "", 4};
@@ -140,7 +141,7 @@ bool Lifter::lift_shared_loop(const Block& block) {
     const bool is_wide = first.has("64");
     std::size_t swap_at = 0;
     for (std::size_t i = 0; i < steps.size(); ++i)
-        if (steps[i]->form->id == FormId::atoms_cas) swap_at = i;
+        if (steps[i]->form->id == FormId::atoms_cas || steps[i]->form->id == FormId::atoms_cast) swap_at = i;
     for (std::size_t i = 0; i + 1 < steps.size(); ++i)
         if (!is_unguarded(*steps[i])) return false;
     if (first.form->id != FormId::lds || swap_at < 2 || last.form->rule != "branch" || last.guard == true_predicate ||
@@ -151,14 +152,19 @@ bool Lifter::lift_shared_loop(const Block& block) {
     if (!swap.has("CAST.SPIN") || swap.has("64") != is_wide || swap.operands[2].index != old.index ||
         place.index != to.index || place.uniform != to.uniform || place.value != to.value || place.scale != to.scale)
         return false;
-    if (swap.operands[0].index != swap.operands[3].index) return false;
+    const bool tells = swap.form->id == FormId::atoms_cast; // by a predicate
+    if (!tells && swap.operands[0].index != swap.operands[3].index) return false;
     // What follows asks whether the swap succeeded.
-    if (steps.size() != swap_at + (is_wide ? 4 : 3)) return false;
+    if (steps.size() != swap_at + (tells ? 2 : is_wide ? 4 : 3)) return false;
     const Instruction& test = *steps[swap_at + 1];
-    if (test.form->id != FormId::isetp || !test.has("EQ") || test.operands[2].index != swap.operands[0].index ||
-        test.operands[3].kind != Operand::Kind::immediate || test.operands[3].value != 1)
+    if (tells) {
+        if (swap.operands[0].index != last.guard || last.guard_uniform) return false;
+    } else if (test.form->id != FormId::isetp || !test.has("EQ") || test.operands[2].index != swap.operands[0].index ||
+               test.operands[3].kind != Operand::Kind::immediate || test.operands[3].value != 1)
         return false;
-    if (is_wide) {
+    if (tells) {
+        // no more
+    } else if (is_wide) {
         const Instruction& upper = *steps[swap_at + 2];
         if (upper.form->id != FormId::isetp || !upper.has("EX") || !upper.has("EQ") ||
             upper.operands[2].index != swap.operands[0].index + 1 || upper.operands[3].index != zero_register ||
@@ -171,7 +177,7 @@ bool Lifter::lift_shared_loop(const Block& block) {
     const Instruction& operation = *steps[1];
     const unsigned result = swap.operands[3].index;
     const auto changes = [&](unsigned index) {
-        for (const Operand* written : {&old, &operation.operands[0], &swap.operands[0]})
+        for (const Operand* written : {&old, &operation.operands[0], tells ? &old : &swap.operands[0]})
             if (index != zero_register && (index == written->index || (is_wide && index == written->index + 1u)))
                 return true;
         return false;
@@ -206,6 +212,15 @@ bool Lifter::lift_shared_loop(const Block& block) {
             added = kept_nan;
         }
         statement = "add.f64 %t, " + added;
+    } else if (swap_at == 2 && is_wide && operation.form->id == FormId::iadd_wide && !operation.has("X")) {
+        const Operand &a = operation.operands[2], &b = operation.operands[3];
+        const auto is_old = [&](const Operand& operand) {
+            return operand.kind == Operand::Kind::reg && operand.index == old.index && !operand.negated;
+        };
+        if (is_old(a) == is_old(b) || operation.operands[1].index != true_predicate) return false;
+        const Operand& term = is_old(a) ? b : a;
+        if (term.kind == Operand::Kind::reg && (changes(term.index) || changes(term.index + 1u))) return false;
+        statement = "add.u64 %t, " + read_wide(term);
     } else if (swap_at == 3 && is_wide && operation.form->id == FormId::iadd3 && !operation.has("X")) {
         // R' = R + t with its carry, then the upper half by IADD3.X or IMAD.X.
         const Instruction& upper = *steps[2];
@@ -277,13 +292,14 @@ bool Lifter::lift_shared_loop(const Block& block) {
     }
     // What the loop leaves behind.
     Operand success = swap.operands[0];
-    if (is_wide) {
+    if (is_wide)
         write_pair(old, name_wide(before));
-        write_pair(success, join(constant(1), constant(0)));
-    } else {
+    else
         write(old, value_of(before));
+    if (!tells && is_wide)
+        write_pair(success, join(constant(1), constant(0)));
+    else if (!tells)
         write(success, constant(1));
-    }
     Operand done;
     done.kind = Operand::Kind::predicate;
     done.index = last.guard;
@@ -363,6 +379,7 @@ void Lifter::compare_and_swap_shared(const Instruction& inst) {
     if (tests) {
         const std::string same = predicate_temporary(), result = temporary();
         emit("setp.eq" + std::string(is_wide ? ".s64 " : ".s32 ") + same + ", " + old + ", " + expected);
+        if (inst.operands[0].kind == Operand::Kind::predicate) return write_predicate(inst.operands[0], same);
         emit("selp.b32 " + result + ", 1, 0, " + same);
         if (is_wide)
             write_pair(inst.operands[0], join(value_of(result), constant(0)));

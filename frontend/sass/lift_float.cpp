@@ -65,6 +65,12 @@ void Lifter::fmnmx(const Instruction& inst) {
     write_extreme(inst, words + ".f32 ", a, b);
 }
 
+void Lifter::fmnmx3(const Instruction& inst) {
+    const std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "");
+    write_extreme(inst, words + ".f32 ", read_float(inst.operands[1]), read_float(inst.operands[2]),
+                  read_float(inst.operands[3]));
+}
+
 /// 1.0 where the comparison holds.
 void Lifter::fset(const Instruction& inst) {
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), word = compare_word(inst);
@@ -356,7 +362,7 @@ void Lifter::f2i(const Instruction& inst) {
     const auto size = unsigned(inst.code.bits(75, 2));
     const bool is_signed = inst.code.bit(72), to_wide = size == 3;
     if (from_bfloat && (size == 0 || inst.architecture < 90)) refuse_here();
-    if (inst.has("NTZ") == (inst.form->id != FormId::f2i)) refuse_here();
+    if (inst.has("NTZ") == (inst.form->id != FormId::f2i && inst.form->id != FormId::uf2i)) refuse_here();
     // Results of 8 and 16 bits fill the register as PTX's do.
     const std::string type = std::string(is_signed ? ".s" : ".u") + std::to_string(8u << size);
     const std::string source = from_double ? read_double(inst.operands[1])

@@ -60,9 +60,17 @@ void Lifter::combine(const Instruction& inst, const std::string& result, const O
 }
 
 void Lifter::isetp(const Instruction& inst) {
-    const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
-    const std::string word = compare_word(inst), type = inst.has("U32") ? ".u32 " : ".s32 ";
+    const std::string word = compare_word(inst);
     std::string result;
+    if (inst.has("S64") || inst.has("U64")) {
+        if (inst.has("EX") || word.empty()) refuse_here();
+        const std::string first = read_wide(inst.operands[2]), second = read_wide(inst.operands[3]);
+        result = predicate_temporary();
+        emit("setp." + word + (inst.has("U64") ? ".u64 " : ".s64 ") + result + ", " + first + ", " + second);
+        return combine(inst, result, inst.operands[0], inst.operands[1], inst.operands[4]);
+    }
+    const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
+    const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
     if (word.empty()) {
         result = inst.has("T") ? "%ptrue" : "%pfalse";
     } else {
@@ -345,9 +353,21 @@ void Lifter::finish_pair(unsigned index, const Carry& carry, int wide) {
 }
 
 void Lifter::viadd(const Instruction& inst) {
+    if (inst.has("S32")) { // sm_120, with saturation only
+        Operand left = inst.operands[1], right = inst.operands[2];
+        if (!inst.has("ISAT") || (left.negated && right.negated)) refuse_here();
+        if (left.negated) std::swap(left, right);
+        const bool is_difference = right.negated;
+        right.negated = false;
+        const std::string result = temporary();
+        emit((is_difference ? "sub.sat.s32 " : "add.sat.s32 ") + result + ", " + read(left).text + ", " +
+             read(right).text);
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
     if (inst.has("16x2")) {
-        if (inst.operands[2].negated) refuse_here();
+        if (inst.operands[1].negated || inst.operands[2].negated || inst.has("ISAT")) refuse_here();
         const std::string sums = temporary();
         emit("add.u16x2 " + sums + ", " + in_register(a) + ", " + in_register(b));
         write(inst.operands[0], value_of(sums));
@@ -522,7 +542,10 @@ void Lifter::iabs(const Instruction& inst) {
 }
 
 void Lifter::imnmx(const Instruction& inst) {
-    const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
+    const unsigned first = inst.operand_count - 3u; // behind two predicates on sm_100
+    for (unsigned i = 1; i < first; ++i)
+        if (inst.operands[i].index != true_predicate) refuse_here();
+    const Value a = read(inst.operands[first]), b = read(inst.operands[first + 1]);
     const bool is_unsigned = inst.has("U32") || inst.has("U16x2"), is_packed = inst.has("U16x2") || inst.has("S16x2");
     if (inst.has("RELU") && is_unsigned) refuse_here();
     const std::string type = std::string(is_unsigned ? ".u" : ".s") + (is_packed ? "16x2 " : "32 ");
@@ -584,30 +607,6 @@ void Lifter::write_extreme(const Instruction& inst, const std::string& words, co
     const std::string low = one("min"), high = one("max"), result = temporary();
     emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
     write(inst.operands[0], value_of(result));
-}
-
-/// A sum of pairs, of which an immediate is the sign-extended lower half.
-void Lifter::add_wide_uniform(const Instruction& inst) {
-    if (inst.has("X") || inst.operands[1].index != true_predicate || inst.operands[2].index != true_predicate)
-        refuse_here();
-    std::string total;
-    for (unsigned i = 3; i < 6; ++i) {
-        const Operand& operand = inst.operands[i];
-        if (is_zero(operand)) continue;
-        std::string term = wide_temporary();
-        if (operand.kind == Kind::immediate)
-            emit("mov.b64 " + term + ", " + std::to_string(operand.negated ? -operand.value : operand.value));
-        else if (operand.negated)
-            emit("neg.s64 " + term + ", " + wide_text(read_pair(operand)));
-        else
-            term = wide_text(read_pair(operand));
-        add_wide(total, term);
-    }
-    if (total.empty()) {
-        write_pair(inst.operands[0], join(constant(0), constant(0)));
-        return;
-    }
-    write_pair(inst.operands[0], name_wide(total));
 }
 
 void Lifter::add_wide(std::string& total, const std::string& term) {
@@ -689,6 +688,10 @@ void Lifter::imad(const Instruction& inst) {
         return;
     }
     const Value a = read(left), b = read(right);
+    if (a.constant && b.constant && c.constant) { // of the launch's numbers: by the size of a cluster, which is 0 here
+        write(d, constant(*a.constant * *b.constant + *c.constant));
+        return;
+    }
     const std::string result = temporary();
     const bool no_addend = c.constant && *c.constant == 0;
     if (b.constant && *b.constant == 1)

@@ -16,6 +16,7 @@ void Lifter::nothing(const Instruction&) {}
 
 void Lifter::mov(const Instruction& inst) {
     if (inst.form->id == FormId::mov && inst.operands[2].value != 15) refuse_here("MOV of some lanes");
+    if (inst.has("64")) return write_wide(inst.operands[0], read_wide(inst.operands[1]));
     write(inst.operands[0], read(inst.operands[1]));
 }
 
@@ -361,6 +362,10 @@ void Lifter::s2r(const Instruction& inst) {
                                         ? std::string_view("%stack_lowest")
                                         : special_register_in_ptx(number);
     if (source.empty()) refuse_here(special_register_name(number));
+    if (source == "0") {
+        write(inst.operands[0], constant(0));
+        return;
+    }
     const std::string result = temporary();
     emit("mov.u32 " + result + ", " + std::string(source));
     write(inst.operands[0], value_of(result));

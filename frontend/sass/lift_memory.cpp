@@ -223,7 +223,8 @@ void Lifter::load_constant(const Instruction& inst) {
     Operand place = inst.operands[1];
     const Size size = size_of(inst);
     unsigned by = place.index; // the register that is added
-    if (inst.form->id == FormId::uldc_indexed && place.uniform != zero_uniform) by = uniform_base + place.uniform;
+    const bool is_uniform = inst.form->id == FormId::uldc_indexed || inst.form->id == FormId::ldcu;
+    if (is_uniform && place.uniform != zero_uniform) by = uniform_base + place.uniform;
     if (by != zero_register)
         if (const Value index = read_index(by); index.constant) {
             place.value += std::int32_t(*index.constant);
@@ -231,14 +232,24 @@ void Lifter::load_constant(const Instruction& inst) {
         }
     if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
     if (by == zero_register && size.bytes >= 4) {
-        if (size.bytes == 8) {
-            write_pair(inst.operands[0],
-                       join(constant_word(place.bank, place.value), constant_word(place.bank, place.value + 4)));
+        if (size.bytes >= 8) {
+            Operand target = inst.operands[0];
+            const unsigned count = size.bytes / 8;
+            if (count > 1 && target.index % 4 != 0) refuse_here(); // nothing is written before all is read
+            std::vector<int> pairs;
+            for (unsigned i = 0; i < count; ++i)
+                pairs.push_back(join(constant_word(place.bank, place.value + 8 * i),
+                                     constant_word(place.bank, place.value + 8 * i + 4)));
+            for (const int pair : pairs) {
+                write_pair(target, pair);
+                target.index = std::uint8_t(target.index + 2);
+            }
         } else {
             write(inst.operands[0], constant_word(place.bank, place.value));
         }
         return;
     }
+    if (size.bytes > 8) refuse_here();
     std::string where;
     if (by == zero_register && place.bank == 0 && place.value < std::int64_t(kernel_.parameter_base)) {
         // Of the launch's numbers: a part of the word.

@@ -46,7 +46,7 @@ std::string vector_of(std::vector<std::string> elements) {
 
 /// .B: the object stands in a register.
 bool has_object_register(const Instruction& inst) {
-    return inst.code.bit(59);
+    return inst.architecture < 90 && inst.code.bit(59);
 }
 
 /// Where the operands of a texture's instruction stand, behind those that are registers of the result.
@@ -65,7 +65,9 @@ std::string Lifter::object_of(const Value& number) {
 Value Lifter::bound_object(const Instruction& inst, std::size_t operand) {
     const Operand& place = inst.operands[operand];
     if (place.kind == Kind::uniform) {
-        if (inst.operands[operand + 1].value != 0) refuse_here("an object with an offset");
+        const Operand& other = inst.operands[operand + 1]; // a number before sm_100
+        if (other.kind == Kind::uniform ? other.index != zero_uniform : other.value != 0)
+            refuse_here("an object with an offset");
         return read_index(index_of(place));
     }
     return constant_word(unsigned(place.value), 4 * inst.operands[operand + 1].value);
@@ -111,7 +113,8 @@ void Lifter::texture(const Instruction& inst) {
     constexpr std::uint32_t far_below_zero = 0xc2000000;
     bool has_level = inst.has("LL");
     const bool has_object = has_object_register(inst);
-    if (!is_gather && !has_level && !inst.has("LZ")) refuse_here();
+    // From sm_100 on the code names no level where the source names none.
+    if (!is_gather && !has_level && !inst.has("LZ") && inst.architecture < 100) refuse_here();
     const std::size_t inside = shape->coordinates + (shape->has_layer ? 1 : 0);
     const std::vector<Value> list = texture_operands(inst, inside, inside + has_object + has_level);
     const std::string object = object_of(has_object ? list[inside] : bound_object(inst, second + 1));

@@ -300,7 +300,7 @@ std::string Lifter::lift() {
     }
     std::string head;
     head +=
-        "\t.reg .b32 %r<256>, %u<64>;\n\t.reg .b64 %d<256>, %ud<64>;\n\t.reg .pred %p<7>, %up<7>, %ptrue, %pfalse;\n";
+        "\t.reg .b32 %r<256>, %u<80>;\n\t.reg .b64 %d<256>, %ud<80>;\n\t.reg .pred %p<7>, %up<7>, %ptrue, %pfalse;\n";
     head += "\t.reg .b32 %t<" + std::to_string(temporaries_ + 1) + ">;\n";
     head += "\t.reg .b64 %q<" + std::to_string(wide_temporaries_ + 1) + ">;\n";
     head += "\t.reg .pred %c<" + std::to_string(predicate_temporaries_ + 1) + ">;\n";

@@ -67,13 +67,14 @@ struct Condition {
     bool negated = false;
 };
 
-/// Registers 0 to 254 are R, 256 to 318 UR.
-inline constexpr unsigned register_count = 320, uniform_base = 256;
+/// Registers 0 to 254 are R, those from 256 on UR.
+inline constexpr unsigned uniform_base = 256, register_count = uniform_base + uniform_count;
 
 /// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value, whether
 /// %active_mask holds the lanes that are together here, whether %met_mask holds those that met last but for a BRA.DIV,
 /// and of each register whether it is_window_high.
-inline constexpr unsigned active_mask_bit = 160, met_mask_bit = 161, window_high_bits = 162;
+inline constexpr unsigned active_mask_bit = register_count / 2, met_mask_bit = active_mask_bit + 1,
+                          window_high_bits = met_mask_bit + 1;
 using EntryState = std::bitset<window_high_bits + register_count>;
 
 class Lifter {
@@ -121,6 +122,8 @@ private:
     std::string read_double(const Operand& operand);
     int read_pair(const Operand& operand); ///< 64 bits as an integer
     int pair_at(unsigned index);
+    std::string read_wide(const Operand& operand);
+    void write_wide(const Operand& operand, const std::string& value);
     int join(const Value& low, const Value& high);
     Value constant_word(unsigned bank, std::int64_t offset);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
@@ -479,6 +482,12 @@ public:
     LIFT_RULE(trap);
     LIFT_RULE(r2ur);
     LIFT_RULE(add_wide_uniform);
+    LIFT_RULE(iadd_wide);
+    LIFT_RULE(mov_wide);
+    LIFT_RULE(sel_wide);
+    LIFT_RULE(pair_of_floats);
+    LIFT_RULE(imnmx_wide);
+    LIFT_RULE(fmnmx3);
     LIFT_RULE(warpgroup_product);
     LIFT_RULE(warpgroup);
     LIFT_RULE(stsm);

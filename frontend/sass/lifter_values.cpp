@@ -254,10 +254,46 @@ int Lifter::parameter_pair(std::int64_t offset) {
     return -1;
 }
 
+namespace {
+
+/// Where sm_90 has what stands at `offset` among the launch's words on sm_100 and later; -1 if nothing is known.
+std::int64_t place_on_hopper(std::int64_t offset) {
+    struct Words {
+        std::int64_t here, there, size;
+    };
+    // Those up to 0x2cf are read at -0xa0 * SR_CgaSize behind these.
+    static constexpr Words words[] = {
+        {0x120, 0xd0, 8},   // the window of constants
+        {0x16c, 0x114, 4},  // shared memory that the system takes
+        {0x250, 0x40, 12},  // %envreg
+        {0x278, 0x68, 8},   // %reserved_smem_offset
+        {0x2a0, 0x144, 12}, // %cluster_nctaid
+        {0x2ac, 0x2c, 4},   // %dynamic_smem_size
+        {0x2b0, 0x150, 12}, // one by %cluster_nctaid
+        {0x2c0, 0x15c, 12}, // %nclusterid
+        {0x2cc, 0x188, 4},  // %cluster_nctarank
+        {0x2d0, 0x10c, 4},  // %nsmid
+        {0x2d8, 0x18c, 4},  // whether a fence between aliases is the system's
+        {0x2f8, 0x20, 8},   // the window of local memory
+        {0x348, 0x198, 8},  // the address of the parameters
+        {0x358, 0x208, 8},  // the descriptor of global memory
+        {0x360, 0x0, 12},   // %ntid
+        {0x36c, 0x140, 4},  // %is_explicit_cluster
+        {0x370, 0xc, 12},   // %nctaid
+        {0x37c, 0x28, 4},   // the stack's end
+    };
+    for (const Words& word : words)
+        if (offset >= word.here && offset < word.here + word.size) return word.there + (offset - word.here);
+    return -1;
+}
+
+} // namespace
+
 Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
     if (offset % 4 != 0) refuse_here("a constant that is not aligned");
     const std::string place = "c[" + hexadecimal(bank) + "][" + hexadecimal(std::uint64_t(offset)) + "]";
     if (bank == 0 && offset < std::int64_t(kernel_.parameter_base)) {
+        if (cubin_.architecture >= 100) offset = place_on_hopper(offset);
         const auto special = [&](const char* name) {
             Value value = value_of(temporary());
             emit("mov.u32 " + value.text + ", " + name);

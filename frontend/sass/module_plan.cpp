@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <string>
 
 namespace ptarmigan::sass {
@@ -29,12 +30,12 @@ std::uint64_t bank_of(const Code& code) {
     return code.low >> 54 & 0x1f;
 }
 std::uint64_t offset_of(const Code& code) {
-    return code.low >> 38 & 0xffff;
+    return (code.low & 0xfff) == 0x7ac ? code.low >> 37 & 0x1ffff : code.low >> 38 & 0xffff; // LDCU
 }
 
 /// Whether code loads from bank 2.
 bool loads_from_table(const CubinSection& section) {
-    constexpr std::uint64_t loads[] = {0xb82, 0xab9, 0xabb}; // LDC, ULDC
+    constexpr std::uint64_t loads[] = {0xb82, 0xab9, 0xabb, 0x7ac}; // LDC, ULDC, LDCU
     for (std::size_t at = 0; at + code_size <= section.bytes.size(); at += code_size) {
         const Code code = code_at(section, at);
         if (bank_of(code) == 2 && std::find(std::begin(loads), std::end(loads), code.low & 0xfff) != std::end(loads))
@@ -91,9 +92,11 @@ std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map
 }
 
 bool reads_parameter_window(const Cubin& cubin, const CubinSection& section) {
-    constexpr std::uint64_t places[] = {0xc0, 0xc4, 0x198, 0x19c};
+    constexpr std::uint64_t on_hopper[] = {0xc0, 0xc4, 0x198, 0x19c}, on_blackwell[] = {0x348, 0x34c};
     const auto is_place = [&](std::uint64_t offset) {
-        return std::find(std::begin(places), std::end(places), offset) != std::end(places);
+        const std::span<const std::uint64_t> places =
+            cubin.architecture >= 100 ? std::span<const std::uint64_t>(on_blackwell) : on_hopper;
+        return std::find(places.begin(), places.end(), offset) != places.end();
     };
     for (std::size_t at = 0; at + code_size <= section.bytes.size(); at += code_size) {
         const Code code = code_at(section, at);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cctype>
+#include <iterator>
 
 namespace ptarmigan::sass {
 namespace {
@@ -12,23 +13,22 @@ struct Row {
     FormId id;
     std::string_view name;
     std::uint16_t code;
-    bool in_ampere, in_hopper;
+    std::uint8_t first, last;
     Layout layout;
     std::string_view syntax, rule, refusal;
 };
 
 #define LIFT(rule) #rule, ""
 #define REFUSE(reason) "", reason
-#define SASS_FORM_OF(ampere, hopper, id, code, layout, syntax, ...)                                                    \
-    {FormId::id, #id, code, ampere, hopper, Layout::layout, syntax, __VA_ARGS__},
-#define SASS_FORM(...) SASS_FORM_OF(true, true, __VA_ARGS__)
-#define SASS_FORM_80(...) SASS_FORM_OF(true, false, __VA_ARGS__)
-#define SASS_FORM_90(...) SASS_FORM_OF(false, true, __VA_ARGS__)
+#define SASS_FORM_ROW(first, last, id, code, layout, syntax, ...)                                                      \
+    {FormId::id, #id, code, first, last, Layout::layout, syntax, __VA_ARGS__},
+#define SASS_FORM_IN(...) SASS_FORM_ROW(__VA_ARGS__)
+#define SASS_FORM(...) SASS_FORM_ROW(0, 255, __VA_ARGS__)
 constexpr Row rows[] = {
 #include "frontend/sass/opcode_table.def"
 };
 #undef SASS_FORM
-#undef SASS_FORM_OF
+#undef SASS_FORM_ROW
 #undef LIFT
 #undef REFUSE
 
@@ -118,6 +118,10 @@ private:
                 spec.names = {std::move(name)}; // no field: value 0
             }
         }
+        if (take('/')) { // of some architectures only
+            spec.first = std::uint8_t(number());
+            if (take('-')) spec.last = std::uint8_t(number());
+        }
         form_.modifiers.push_back(std::move(spec));
         return true;
     }
@@ -179,6 +183,7 @@ private:
             case 'X':
             case 'V': set(number(), 3); break;
             case 'B': set(number(), 4); break;
+            case 'L': set(number(), 64); break;
             case 'b':
             case 'c':
             case 'C':
@@ -195,6 +200,7 @@ private:
         }
         if (take(':')) spec.type = text_[at_++];
         if (take('?')) spec.optional = true;
+        if (take('p')) spec.always_from_blackwell = true;
         for (const char word : {'x', 'e', 'm', 'r', 'c', 'w'})
             if (take(word)) spec.only_with = word;
         if (peek() == '.') {
@@ -213,21 +219,20 @@ private:
 struct Table {
     std::vector<Form> forms;
     std::vector<std::string> faults;
-    std::array<const Form*, 4096> by_opcode[2]{}; ///< of sm_80 to sm_89, of sm_90
+    std::array<const Form*, 4096> by_opcode[std::size(families)]{};
 
     Table() {
         forms.reserve(std::size(rows));
         for (const Row& row : rows) {
-            Form form{row.id,        row.name,   row.code,   row.in_ampere,
-                      row.in_hopper, row.layout, row.syntax, row.rule,
-                      row.refusal,   {},         {},         {}};
+            Form form{row.id,     row.name, row.code,    row.first, row.last, row.layout,
+                      row.syntax, row.rule, row.refusal, {},        {},       {}};
             if (!SyntaxReader(row.syntax, form).read()) faults.emplace_back(row.name);
             forms.push_back(std::move(form));
         }
         for (const Form& form : forms) {
             const auto add = [&](unsigned opcode) {
-                for (unsigned family = 0; family < 2; ++family) {
-                    if (!(family == 0 ? form.in_ampere : form.in_hopper)) continue;
+                for (unsigned family = 0; family < std::size(families); ++family) {
+                    if (families[family].last < form.first || families[family].first > form.last) continue;
                     if (by_opcode[family][opcode] != nullptr)
                         faults.push_back(std::string(form.name) + ": opcode taken");
                     by_opcode[family][opcode] = &form;
@@ -244,6 +249,8 @@ struct Table {
             case Layout::ad: layouts({1, 2, 3, 7}); break;
             case Layout::uabc: layouts({1, 2, 4}); break;
             case Layout::uab: layouts({1, 4}); break;
+            case Layout::uad: layouts({1, 2}); break;
+            case Layout::aw: layouts({2, 3, 7}); break;
             }
         }
     }
@@ -269,8 +276,16 @@ std::uint64_t BitField::of(const Code& code) const {
 std::span<const Form> all_forms() {
     return table().forms;
 }
+unsigned family_of(unsigned architecture) {
+    unsigned family = 0;
+    while (family < std::size(families) &&
+           (architecture < families[family].first || architecture > families[family].last))
+        ++family;
+    return family;
+}
 const Form* find_form(unsigned opcode, unsigned architecture) {
-    return opcode < 4096 ? table().by_opcode[architecture < 90 ? 0 : 1][opcode] : nullptr;
+    const unsigned family = family_of(architecture);
+    return opcode < 4096 && family < std::size(families) ? table().by_opcode[family][opcode] : nullptr;
 }
 std::string_view name_of_opcode(unsigned opcode) {
     struct Named {

@@ -19,7 +19,7 @@ enum class FormId : std::uint16_t {
 };
 
 /// Where operands are, see opcode_table.def.
-enum class Layout : std::uint8_t { exact, abc, ab, ac, ad, uabc, uab };
+enum class Layout : std::uint8_t { exact, abc, ab, ac, ad, uabc, uab, uad, aw };
 
 /// A part of an instruction's bits, lowest first.
 struct BitField {
@@ -32,7 +32,9 @@ struct BitField {
 
 struct ModifierSpec {
     BitField field;
-    std::vector<std::string> names; ///< by value; "" prints nothing, "?" does not exist
+    std::vector<std::string> names;     ///< by value; "" prints nothing, "?" does not exist
+    std::uint8_t first = 0, last = 255; ///< architectures that have it
+    bool is_in(unsigned architecture) const { return architecture >= first && architecture <= last; }
 };
 
 struct OperandSpec {
@@ -40,6 +42,7 @@ struct OperandSpec {
     bool may_negate = false, may_be_absolute = false, may_invert = false, invert_with_x = false;
     char type = 0; ///< the letter behind the colon
     bool optional = false;
+    bool always_from_blackwell = false; ///< printed from sm_100 on, though optional
     char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c), .DEPBAR (w) only
     bool is_signed = false;
     BitField field;           ///< registers and predicates: the first bit is all that counts
@@ -51,7 +54,7 @@ struct Form {
     FormId id;
     std::string_view name; ///< the row's id
     std::uint16_t code;
-    bool in_ampere, in_hopper; ///< sm_80 to sm_89, sm_90
+    std::uint8_t first, last; ///< architectures, 80 for sm_80
     Layout layout;
     std::string_view syntax;
     std::string_view rule;    ///< name of the lifting rule; empty: refused
@@ -60,6 +63,14 @@ struct Form {
     std::vector<ModifierSpec> modifiers;
     std::vector<OperandSpec> operands;
 };
+
+/// Architectures whose machine code is alike have rows in common; named by the first.
+struct Family {
+    unsigned first, last;
+};
+inline constexpr Family families[] = {{80, 89}, {90, 90}, {100, 119}, {120, 129}};
+/// Index in `families`, which ends behind the last.
+unsigned family_of(unsigned architecture);
 
 /// All rows, in the table's order. Decoded once; the references stay.
 std::span<const Form> all_forms();

@@ -124,11 +124,19 @@ bool runs_as_sass(const std::vector<unsigned>& sass, unsigned device) {
     });
 }
 
+/// Whether the device takes machine code of this architecture.
+bool takes_sass(unsigned architecture, const ImageOptions& options) {
+    return architecture <= options.device_architecture &&
+           (!options.own_generation_only || architecture / 10 == options.device_architecture / 10);
+}
+
 /// The machine code that can be lifted for the device, the highest architecture first.
-std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entries, unsigned device) {
+std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entries, const ImageOptions& options) {
     std::vector<const PtxEntry*> cubins;
     for (const PtxEntry& entry : entries)
-        if (sass::lifts_architecture(entry.architecture) && eligible(entry, device)) cubins.push_back(&entry);
+        if (sass::lifts_architecture(entry.architecture) && eligible(entry, options.device_architecture) &&
+            takes_sass(entry.architecture, options))
+            cubins.push_back(&entry);
     std::stable_sort(cubins.begin(), cubins.end(), [](const PtxEntry* a, const PtxEntry* b) { return better(*a, *b); });
     return cubins;
 }
@@ -192,7 +200,7 @@ ImagePtx unpack_chosen(const PtxEntry& entry, unsigned device) {
 }
 
 /// Machine code becomes the declarations of what it has.
-ImagePtx read_machine_code(std::string cubin, unsigned device) {
+ImagePtx read_machine_code(std::string cubin, const ImageOptions& options) {
     ImagePtx image;
     std::string error;
     const auto code = sass::MachineCode::read(std::move(cubin), image.architecture, error);
@@ -203,10 +211,12 @@ ImagePtx read_machine_code(std::string cubin, unsigned device) {
         image.advice = "hand over PTX instead";
         return image;
     }
-    if (image.architecture > device) {
+    if (!takes_sass(image.architecture, options)) {
         image.result = ImageResult::no_binary_for_device;
         image.message = "the image is a cubin for sm_" + std::to_string(image.architecture) +
-                        ", and the device is of sm_" + std::to_string(device);
+                        ", and the device is of sm_" + std::to_string(options.device_architecture);
+        if (image.architecture < options.device_architecture)
+            image.message += ": a device that was asked for takes machine code of its own major number only";
         return image;
     }
     image.result = ImageResult::ok;
@@ -235,10 +245,10 @@ bool has_all_kernels(std::string_view text, std::string_view other) {
 }
 
 /// The machine code of the highest architecture of which the variables can be had.
-ImagePtx read_best(const std::vector<const PtxEntry*>& cubins, unsigned device) {
+ImagePtx read_best(const std::vector<const PtxEntry*>& cubins, const ImageOptions& options) {
     ImagePtx best;
     for (const PtxEntry* cubin : cubins) {
-        ImagePtx image = read_machine_code(unpack_entry(*cubin), device);
+        ImagePtx image = read_machine_code(unpack_entry(*cubin), options);
         const bool is_read = image.result == ImageResult::ok;
         if (cubin == cubins.front() || is_read) best = std::move(image);
         if (is_read) break;
@@ -250,12 +260,12 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     ContainerContents contents = list_container(container, size);
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
     if (options.lifts) {
-        const std::vector<const PtxEntry*> cubins = liftable_cubins(contents.cubins, options.device_architecture);
+        const std::vector<const PtxEntry*> cubins = liftable_cubins(contents.cubins, options);
         const bool has_ptx = std::any_of(contents.ptx.begin(), contents.ptx.end(), [&](const PtxEntry& entry) {
             return eligible(entry, options.device_architecture);
         });
         if (!cubins.empty() && (options.prefers_sass || !has_ptx)) {
-            ImagePtx image = read_best(cubins, options.device_architecture);
+            ImagePtx image = read_best(cubins, options);
             const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
             if (instead == nullptr || (options.prefers_sass && image.result == ImageResult::ok)) return image;
             // PTX for newer devices, where it has the same kernels: libraries have others in it.
@@ -413,8 +423,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         if (!is_cubin(image, size)) return invalid("the image is an ELF file, but not of a GPU's machine code");
         if (options.lifts) {
             const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit), is_mapped);
-            if (extent != 0)
-                return read_machine_code({static_cast<const char*>(image), extent}, options.device_architecture);
+            if (extent != 0) return read_machine_code({static_cast<const char*>(image), extent}, options);
         }
         ImagePtx result;
         result.result = ImageResult::no_binary_for_device;

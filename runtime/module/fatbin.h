@@ -74,6 +74,9 @@ struct ImageOptions {
     bool replaces_sass = true;         ///< likewise in whole programs with machine code that the device would run
     bool lifts = false;                ///< take machine code where no PTX suits the device
     bool prefers_sass = false;         ///< with `lifts`: even where PTX suits
+    /// Machine code is the device's only if it is of its major number, as with a GPU's driver. Else that of earlier
+    /// ones is taken, too.
+    bool own_generation_only = false;
 };
 
 /// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within

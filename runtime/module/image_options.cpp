@@ -3,6 +3,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/device/device.h"
+#include "runtime/device/device_profile.h"
 
 namespace ptarmigan::runtime {
 
@@ -12,6 +13,7 @@ ImageOptions image_options_of_loads() {
     options.accept_newer = env_flag(Env::accept_newer_ptx);
     options.prefers_sass = env_text(Env::prefer) == "sass";
     options.lifts = options.prefers_sass || env_flag(Env::machine_code);
+    options.own_generation_only = chosen_profile() != nullptr;
     return options;
 }
 

@@ -132,15 +132,31 @@ void print_summary(const IsaOptions& options) {
     print(name, total);
 }
 
-const char* families_of(const sass::Form& form) {
-    return form.in_ampere && form.in_hopper ? "sm_80-90" : form.in_ampere ? "sm_80-89" : "sm_90";
+bool is_in(const sass::Form& form, const sass::Family& family) {
+    return form.first <= family.last && form.last >= family.first;
+}
+
+std::string name_of(const sass::Family& family) {
+    return "sm_" + std::to_string(family.first) +
+           (family.first == family.last ? "" : " to sm_" + std::to_string(family.last));
+}
+
+/// "sm_80-90": of the first family that has it to the last.
+std::string families_of(const sass::Form& form) {
+    unsigned first = 0, last = 0;
+    for (const sass::Family& family : sass::families) {
+        if (!is_in(form, family)) continue;
+        if (first == 0) first = family.first;
+        last = family.last;
+    }
+    return "sm_" + std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
 }
 
 /// Rows of the table of machine instructions; --missing: those that are known and refused.
 int machine_code(const IsaOptions& options) {
     struct Count {
         unsigned lifted = 0, all = 0;
-    } ampere, hopper;
+    } counts[std::size(sass::families)];
     if (options.json) std::printf("[");
     if (options.markdown) std::printf("| row | opcode | architectures | syntax | status |\n|---|---|---|---|---|\n");
     bool first = true;
@@ -151,21 +167,20 @@ int machine_code(const IsaOptions& options) {
             family.all += is_in;
             family.lifted += is_in && is_lifted;
         };
-        count(ampere, form.in_ampere);
-        count(hopper, form.in_hopper);
+        for (std::size_t i = 0; i < std::size(sass::families); ++i) count(counts[i], is_in(form, sass::families[i]));
         const std::string name(form.name), syntax(form.syntax), refusal(form.refusal), rule(form.rule);
         if (options.summary) continue;
         if (options.json)
-            std::printf("%s\n  {\"row\": \"%s\", \"opcode\": %u, \"sm_80\": %s, \"sm_90\": %s, \"syntax\": \"%s\", "
+            std::printf("%s\n  {\"row\": \"%s\", \"opcode\": %u, \"architectures\": \"%s\", \"syntax\": \"%s\", "
                         "\"lifts\": %s, \"rule\": \"%s\", \"reason\": \"%s\"}",
-                        first ? "" : ",", name.c_str(), form.code, form.in_ampere ? "true" : "false",
-                        form.in_hopper ? "true" : "false", escaped(syntax, "\"\\").c_str(),
-                        is_lifted ? "true" : "false", rule.c_str(), escaped(refusal, "\"\\").c_str());
+                        first ? "" : ",", name.c_str(), form.code, families_of(form).c_str(),
+                        escaped(syntax, "\"\\").c_str(), is_lifted ? "true" : "false", rule.c_str(),
+                        escaped(refusal, "\"\\").c_str());
         else if (options.markdown)
-            std::printf("| %s | 0x%03x | %s | `%s` | %s |\n", name.c_str(), form.code, families_of(form),
+            std::printf("| %s | 0x%03x | %s | `%s` | %s |\n", name.c_str(), form.code, families_of(form).c_str(),
                         escaped(syntax, "|").c_str(), is_lifted ? "lifts" : ("refused: " + refusal).c_str());
         else
-            std::printf("%-20s 0x%03x %-8s %s\n    %s\n", name.c_str(), form.code, families_of(form),
+            std::printf("%-20s 0x%03x %-8s %s\n    %s\n", name.c_str(), form.code, families_of(form).c_str(),
                         is_lifted ? "lifts" : ("refused: " + refusal).c_str(), syntax.c_str());
         first = false;
     }
@@ -174,8 +189,8 @@ int machine_code(const IsaOptions& options) {
         const auto print = [](const char* family, const Count& count) {
             std::printf("%-22s %4u rows %4u lift\n", family, count.all, count.lifted);
         };
-        print("sm_80 to sm_89", ampere);
-        print("sm_90", hopper);
+        for (std::size_t i = 0; i < std::size(sass::families); ++i)
+            print(name_of(sass::families[i]).c_str(), counts[i]);
     }
     return exit_success;
 }

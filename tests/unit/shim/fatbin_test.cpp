@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <elf.h>
+#include <fstream>
 #include <memory>
 #include <random>
 
@@ -170,6 +171,33 @@ TEST_CASE("fatbin: SASS only names what there is and the flag to add") {
     CHECK(image.result == ImageResult::no_binary_for_device);
     CHECK(image.message.find("SASS sm_90") != std::string::npos);
     CHECK(image.advice.find("-gencode arch=compute_90,code=compute_90") != std::string::npos);
+}
+
+TEST_CASE("fatbin: a device that was asked for takes machine code of its own major number only") {
+    const auto taken = [](unsigned of, unsigned device, bool own_generation_only) {
+        std::ifstream file(PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/vector_add.sm_" + std::to_string(of) + ".cubin",
+                           std::ios::binary);
+        const std::string cubin((std::istreambuf_iterator<char>(file)), {});
+        REQUIRE(cubin.size() > 1000);
+        ImageOptions options{.device_architecture = device, .lifts = true};
+        options.own_generation_only = own_generation_only;
+        const ImagePtx bare = read_image(cubin.data(), cubin.size(), options);
+        const ImagePtx packed = read(make_container({make_entry(2, of, cubin)}), options);
+        CHECK(bare.result == packed.result);
+        if (bare.result != ImageResult::ok) CHECK(image_result_code(bare.result) == 209);
+        return bare.result == ImageResult::ok;
+    };
+    CHECK(taken(80, 80, true));
+    CHECK(taken(80, 89, true));
+    CHECK(taken(120, 121, true));
+    CHECK_FALSE(taken(80, 75, true));
+    CHECK_FALSE(taken(80, 90, true));
+    CHECK_FALSE(taken(80, 120, true));
+    CHECK_FALSE(taken(100, 120, true));
+    CHECK_FALSE(taken(120, 100, true));
+    // The device that nobody asked for takes earlier ones, too; never later ones.
+    CHECK(taken(80, 90, false));
+    CHECK_FALSE(taken(120, 90, false));
 }
 
 TEST_CASE("fatbin: options of an entry are read") {
