@@ -450,36 +450,37 @@ void Lifter::frnd(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
-/// As conversions negate what they read: a NaN keeps its sign.
-std::string Lifter::negated_but_nans(const std::string& wide) {
+/// As conversions to 64 bits negate what they read, or take its absolute value: a NaN stays as it is.
+std::string Lifter::signed_but_nans(const Operand& source, const std::string& wide) {
+    if (!source.negated && !source.absolute) return wide;
     const std::string changed = wide_temporary(), result = wide_temporary(), is_nan = predicate_temporary();
-    emit("xor.b64 " + changed + ", " + wide + ", 0x8000000000000000");
+    emit((source.absolute ? "and.b64 " : "xor.b64 ") + changed + ", " + wide +
+         (source.absolute ? ", 0x7fffffffffffffff" : ", 0x8000000000000000"));
+    if (source.absolute && source.negated) emit("or.b64 " + changed + ", " + changed + ", 0x8000000000000000");
     emit("setp.nan.f64 " + is_nan + ", " + wide + ", " + wide);
     emit("selp.b64 " + result + ", " + wide + ", " + changed + ", " + is_nan);
     return result;
 }
 
 void Lifter::f2f64(const Instruction& inst) {
-    const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 2));
+    const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 3));
     const bool to_bfloat = to == 4 && cubin_.architecture >= 90; // PTX has it there
-    if (to == 3 && from == 2) {
+    Operand plain = inst.operands[1];
+    plain.negated = plain.absolute = false;
+    const bool from_bfloat = from == 4 && cubin_.architecture >= 90;
+    if (to == 3 && (from == 2 || ((from == 1 || from_bfloat) && !inst.has("FTZ")))) {
         const std::string result = wide_temporary();
-        emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f64.f32 " + result + ", " +
-             read_float(inst.operands[1]));
-        write_pair(inst.operands[0], name_wide(result));
+        emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f64" +
+             (from == 2   ? ".f32 "
+              : from == 1 ? ".f16 "
+                          : ".bf16 ") +
+             result + ", " + (from == 2 ? read_float(plain) : read_half(plain)));
+        write_pair(inst.operands[0], name_wide(signed_but_nans(inst.operands[1], result)));
     } else if (to == 2 && from == 3) {
         const std::string result = temporary();
         emit("cvt" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f64 " + result + ", " +
              read_double(inst.operands[1]));
         write(inst.operands[0], value_of(result));
-    } else if (to == 3 && from == 1 && !inst.has("FTZ")) {
-        Operand source = inst.operands[1];
-        const bool is_negated = source.negated && !source.absolute && source.kind == Kind::reg;
-        if (is_negated) source.negated = false;
-        std::string result = wide_temporary();
-        emit("cvt.f64.f16 " + result + ", " + read_half(source));
-        if (is_negated) result = negated_but_nans(result);
-        write_pair(inst.operands[0], name_wide(result));
     } else if ((to == 1 || to_bfloat) && from == 3 && !inst.has("FTZ")) {
         const std::string half = "%h" + std::to_string(halves_++), both = temporary();
         emit("cvt" + rounding(inst) + (to_bfloat ? ".bf16" : ".f16") + ".f64 " + half + ", " +

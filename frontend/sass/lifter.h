@@ -349,7 +349,7 @@ private:
     void multiply_scaled(const Instruction& inst, const char* scale);
     void add_shifted_with_carry(const Instruction& inst);
     void round_to_bfloat(const Instruction& inst);
-    std::string negated_but_nans(const std::string& wide);
+    std::string signed_but_nans(const Operand& source, const std::string& wide);
     void f2fp_of_bytes(const Instruction& inst, const std::string& words, const std::string& result,
                        const std::string& half);
     std::string read_halves(const Operand& operand, bool bfloat);

@@ -7,6 +7,8 @@
 #include "driver.h"
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
@@ -140,6 +142,36 @@ TEST_CASE("machine code: of sums of NaNs in shared memory the second operand's i
     for (std::uint32_t i = 0; i < left.size(); ++i) {
         const std::uint32_t word = (i * 2654435761u) >> 11;
         REQUIRE(left[i] == 3 * 0x7ff81234u + 7 * word + (0x7ff80000u | (word & 0xffff)));
+    }
+}
+
+TEST_CASE("machine code: a NaN keeps its sign and its bits where a conversion to double changes signs") {
+    // As an H100 does, for all halves; PTX has neg and abs, which make NaNs canonical.
+    driver_test::context();
+    const std::vector<std::uint32_t> left = results("signed_nans.sm_90.cubin", "signed_nans");
+    enum Sign { kept, absolute, negative, negated };
+    const auto upper = [](std::uint32_t bits, unsigned exponent_bits, unsigned fraction_bits, Sign sign) {
+        const std::uint32_t of_nan = ((1u << exponent_bits) - 1) << fraction_bits,
+                            magnitude = bits & ((1u << (exponent_bits + fraction_bits)) - 1);
+        std::uint32_t is_negative = bits >> (exponent_bits + fraction_bits) & 1, word;
+        if (magnitude > of_nan) {
+            const std::uint32_t fraction = magnitude - of_nan;
+            word = 0x7ff80000 | (fraction_bits > 20 ? fraction >> (fraction_bits - 20) : fraction << (20 - fraction_bits));
+        } else {
+            const int bias = (1 << (exponent_bits - 1)) - 1, exponent = int(magnitude >> fraction_bits);
+            const double fraction = magnitude & ((1u << fraction_bits) - 1), unit = std::ldexp(1.0, -int(fraction_bits));
+            const double value = exponent ? std::ldexp(1 + fraction * unit, exponent - bias) : std::ldexp(fraction * unit, 1 - bias);
+            word = magnitude == of_nan ? 0x7ff00000u : std::uint32_t(std::bit_cast<std::uint64_t>(value) >> 32);
+            if (sign == absolute) is_negative = 0;
+            if (sign == negative) is_negative = 1;
+            if (sign == negated) is_negative ^= 1;
+        }
+        return is_negative << 31 | word;
+    };
+    for (std::uint32_t i = 0; i < left.size(); ++i) {
+        const std::uint32_t word = (i * 2654435761u >> 11) * 0x9e3779b1u | (i & 1) * 0x7f807c00u, half = word & 0xffff;
+        REQUIRE(left[i] == upper(half, 5, 10, absolute) + 3 * upper(half, 5, 10, negative) + 5 * upper(half, 5, 10, negated) +
+                               7 * upper(word, 8, 23, absolute) + 11 * upper(word, 8, 23, negated) + 13 * upper(half, 8, 7, kept));
     }
 }
 
