@@ -108,9 +108,14 @@ void Lifter::lift_block(unsigned id) {
         current_ = nullptr;
         return;
     }
+    std::size_t next_place = 0;
     for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
         const Instruction& inst = code_[at / instruction_size];
         current_ = &inst;
+        // Named by constant places, what is kept in the stack becomes registers again.
+        if (stack_ == Stack::fixed && id < stack_places_.size() && next_place < stack_places_[id].size() &&
+            stack_places_[id][next_place].from == at)
+            registers_[stack_pointer].constant = stack_places_[id][next_place++].place;
         if (inst.guard == true_predicate && inst.guard_negated) continue; // never
         try {
             keep_guard(inst);

@@ -135,7 +135,7 @@ private:
     Condition guard_condition() const; ///< of the current instruction
     void keep_guard(const Instruction& inst);
     void choose_stack();
-    bool is_stack_known() const;
+    bool is_stack_known();
     bool has_recursion() const;
     void check_stack_pointer();
     bool always_branches(const Block& block) const;
@@ -235,7 +235,12 @@ private:
     std::map<std::uint32_t, const CubinRelocation*> relocated_;
     bool merges_calls_ = false;
     Stack stack_ = Stack::fixed;
-    std::set<unsigned> changed_contexts_; ///< with new callers
+    /// R1 from an instruction on, as a distance from the stack's beginning.
+    struct StackPlace {
+        std::uint32_t from = 0, place = 0;
+    };
+    std::vector<std::vector<StackPlace>> stack_places_; ///< by block, as far as known
+    std::set<unsigned> changed_contexts_;               ///< with new callers
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
     LoopEntries loops_;

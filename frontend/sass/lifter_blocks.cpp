@@ -48,6 +48,7 @@ bool is_unconditional(const Instruction& inst) {
 struct StackState {
     std::map<unsigned, std::int64_t> registers;
     std::map<std::int64_t, std::int64_t> kept; ///< in the stack, by place
+    bool is_exact = true; ///< R1 was never the lowest of several: what the map says of it is its value
 };
 
 /// The register or predicate in these bits, where `inst` writes one.
@@ -141,7 +142,10 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
         if (target == stack_pointer) {
             if (!result) return false;
             // Under a condition the lower of both.
-            if (!is_certain && before != state.registers.end()) result = std::min(*result, before->second);
+            if (!is_certain && before != state.registers.end()) {
+                state.is_exact = state.is_exact && *result == before->second;
+                result = std::min(*result, before->second);
+            }
             state.registers[target] = *result;
             return *result >= 0;
         }
@@ -194,8 +198,9 @@ void Lifter::choose_stack() {
         stack_ = Stack::growing;
 }
 
-/// Whether R1 is followed over all ways, and stays in the stack.
-bool Lifter::is_stack_known() const {
+/// Whether R1 is followed over all ways, and stays in the stack. Then what it is is known but where it depends on a
+/// condition.
+bool Lifter::is_stack_known() {
     const auto size = std::int64_t(kernel_.stack_size);
     std::vector<std::optional<StackState>> entries(blocks_.size());
     std::vector<unsigned> work{0};
@@ -224,11 +229,25 @@ bool Lifter::is_stack_known() const {
             };
             // Of R1, which moves under a condition, the lowest.
             const std::int64_t lowest = std::min(entry->registers[stack_pointer], state.registers[stack_pointer]);
-            changes = entry->registers[stack_pointer] != lowest;
+            const bool is_exact =
+                entry->is_exact && state.is_exact && entry->registers[stack_pointer] == state.registers[stack_pointer];
+            changes = entry->registers[stack_pointer] != lowest || entry->is_exact != is_exact;
+            entry->is_exact = is_exact;
             entry->registers[stack_pointer] = state.registers[stack_pointer] = lowest;
             keep_common(entry->registers, state.registers);
             keep_common(entry->kept, state.kept);
             if (changes) work.push_back(successor);
+        }
+    }
+    stack_places_.assign(blocks_.size(), {});
+    for (unsigned id = 0; id < blocks_.size(); ++id) {
+        if (!entries[id]) continue;
+        StackState& state = *entries[id];
+        std::vector<StackPlace>& places = stack_places_[id];
+        for (std::uint32_t at = blocks_[id].begin; at < blocks_[id].end && state.is_exact; at += instruction_size) {
+            const auto place = std::uint32_t(state.registers[stack_pointer]);
+            if (places.empty() || places.back().place != place) places.push_back({at, place});
+            follow_stack(code_[at / instruction_size], state, size);
         }
     }
     return true;

@@ -583,6 +583,23 @@ TEST_CASE("sass: the stack pointer begins at a multiple of 16") {
     CHECK(lifted.text.find("sass_stack[8]") == std::string::npos);
 }
 
+TEST_CASE("sass: what the stack holds is named by its place where R1 is followed") {
+    const auto lifted_text = [](const char* file) {
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(file), lifted, error));
+        return lifted.text;
+    };
+    // R1 has moved, and accesses are in other blocks than that.
+    for (const char* file : {"tests/programs/cubin/device_printf.sm_80.cubin", "tests/programs/cubin/device_printf.sm_90.cubin"}) {
+        const std::string text = lifted_text(file);
+        CHECK(text.find("[sass_stack") != std::string::npos);
+        CHECK(text.find(", %local_base, %q") == std::string::npos);
+    }
+    // Not where it depends on who calls.
+    CHECK(lifted_text("tests/programs/cubin/recursion.sm_90.cubin").find("[sass_stack") == std::string::npos);
+}
+
 TEST_CASE("sass: a stack that goes below the size that the file gives is asked where R1 is written") {
     std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/device_printf.sm_90.cubin");
     sass::Cubin cubin;

@@ -5,6 +5,7 @@
 
 #include "frontend/ptx/queries.h"
 #include "translator/analysis/arithmetic/guarded_values.h"
+#include "translator/analysis/arithmetic/needed_bits.h"
 #include "translator/analysis/arithmetic/needed_lanes.h"
 #include "translator/analysis/arithmetic/value_ranges.h"
 #include "translator/analysis/build/canonical_cfg.h"
@@ -37,7 +38,8 @@ public:
                 }
             } while (fold_branches());
             resolve_all();
-            if (!resolve_needed_lanes(graph_)) break;
+            const bool has_fewer_sources = resolve_needed_bits(graph_);
+            if (!resolve_needed_lanes(graph_) && !has_fewer_sources) break;
             for (ValueId value = ValueId(replacement_.size()); value < graph_.values.size(); ++value)
                 replacement_.push_back(value);
         }
