@@ -417,6 +417,7 @@ void simplify(FunctionGraph& graph, const BlockShape& shape) {
     for (unsigned round = 0; round < 4 && decide_comparisons(graph, shape); ++round) Simplifier(graph, shape).run();
     // A cycle that was entered in its middle is a loop once that edge is gone.
     while (restore_loop_edges(graph)) Simplifier(graph, shape).run();
+    if (split_joins(graph)) Simplifier(graph, shape).run();
 }
 
 } // namespace ptarmigan::translator

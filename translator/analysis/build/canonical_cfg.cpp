@@ -199,6 +199,71 @@ bool restore_loop_edges(FunctionGraph& graph) {
     return gather_loop_edges(graph, gather_with_phis);
 }
 
+namespace {
+
+/// Of the edges to `block` the fewest that come from one branch and that had better meet before; none if there are
+/// none.
+std::vector<BlockId> edges_of_one_branch(const FunctionGraph& graph, const DominatorTree& tree,
+                                         const LoopForest& forest, BlockId block) {
+    constexpr std::size_t most_edges = 32;
+    const Block& join = graph.blocks[block];
+    const std::vector<BlockId>& sources = join.predecessors;
+    if (sources.size() < 3 || sources.size() > most_edges || join.phis.empty()) return {};
+    std::vector<BlockId> fewest;
+    for (std::size_t first = 0; first < sources.size(); ++first)
+        for (std::size_t second = first + 1; second < sources.size(); ++second) {
+            const BlockId branch = tree.common(sources[first], sources[second]);
+            std::vector<bool> inside;
+            for (BlockId source : sources) inside.push_back(tree.dominates(branch, source));
+            const auto count = std::size_t(std::count(inside.begin(), inside.end(), true));
+            if (count == sources.size() || (!fewest.empty() && count >= fewest.size())) continue;
+            std::vector<BlockId> group;
+            bool in_one_loop = true;
+            for (std::size_t i = 0; i < sources.size(); ++i) {
+                if (!inside[i]) continue;
+                group.push_back(sources[i]);
+                in_one_loop = in_one_loop && forest.loop_of[sources[i]] == forest.loop_of[block] &&
+                              graph.blocks[sources[i]].successors.size() == 1;
+            }
+            const bool helps = std::any_of(join.phis.begin(), join.phis.end(), [&](const Phi& phi) {
+                const ValueId value = phi.incoming[first];
+                bool differs = false;
+                for (std::size_t i = 0; i < sources.size(); ++i) {
+                    if (inside[i] && phi.incoming[i] != value) return false;
+                    differs = differs || phi.incoming[i] != value;
+                }
+                return differs;
+            });
+            if (in_one_loop && helps) fewest = std::move(group);
+        }
+    return fewest;
+}
+
+} // namespace
+
+bool split_joins(FunctionGraph& graph) {
+    constexpr unsigned most_rounds = 8;
+    bool changed = false;
+    for (unsigned round = 0; round < most_rounds; ++round) {
+        const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
+        const DominatorTree tree(successors, predecessors, 0);
+        const LoopForest forest = find_loops(successors, predecessors, tree);
+        if (!forest.reducible) return changed;
+        bool found = false;
+        for (BlockId block : tree.order()) {
+            if (const std::uint32_t loop = forest.loop_of[block]; loop != no_loop && forest.loops[loop].header == block)
+                continue;
+            const std::vector<BlockId> sources = edges_of_one_branch(graph, tree, forest, block);
+            if (sources.empty()) continue;
+            gather_with_phis(graph, sources, block);
+            found = true;
+        }
+        if (!found) break;
+        changed = true;
+    }
+    return changed;
+}
+
 void remove_edge(FunctionGraph& graph, BlockId from, unsigned successor) {
     BlockId target = graph.blocks[from].successors[successor];
     graph.blocks[from].successors.erase(graph.blocks[from].successors.begin() + successor);

@@ -21,6 +21,12 @@ void remove_edge(FunctionGraph& graph, BlockId from, unsigned successor);
 /// that have one value only, and blocks out of order.
 bool restore_loop_edges(FunctionGraph& graph);
 
+/// With phis: where some of the edges to a block come from a branch that the others don't come from, and bring one
+/// value to a phi to which the others bring another, they meet in a block of their own before. So lanes that the branch
+/// has parted meet where they have one value, and the phi is none of theirs. Returns true if anything changed: blocks
+/// may be out of order then.
+bool split_joins(FunctionGraph& graph);
+
 /// With phis: appends blocks to their only predecessor where that ends in a jump and the canonical form allows it.
 /// Returns true if anything changed.
 bool merge_chains(FunctionGraph& graph);

@@ -29,12 +29,17 @@ public:
 
     bool run() {
         bool any = false;
-        for (BlockId id = 0; id < graph_.blocks.size(); ++id)
-            for (const GraphInstruction& instruction : graph_.blocks[id].instructions)
-                if (is_meeting(instruction.inst)) {
-                    meetings_[id].push_back(&instruction.inst);
-                    any = true;
-                }
+        for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
+            std::vector<ValueId> active; // what activemask has said in this block
+            for (const GraphInstruction& instruction : graph_.blocks[id].instructions) {
+                const ptx::Instruction& inst = instruction.inst;
+                if (inst.form == ptx::FormId::activemask && inst.operands[0].kind == ptx::Operand::Kind::reg)
+                    active.push_back(inst.operands[0].index);
+                if (!is_meeting(inst) || is_of_active_lanes(inst, active)) continue;
+                meetings_[id].push_back(&inst);
+                any = true;
+            }
+        }
         if (!any) return false;
         RegionGraph region = region_graph(graph_, whole_graph(graph_));
         if (!region.reducible) return true; // who waits where is not known
@@ -51,6 +56,13 @@ public:
     }
 
 private:
+    /// Its members are those that are here anyhow, who wait for nobody elsewhere: how the lifter gives all lanes what
+    /// the first one has (R2UR).
+    static bool is_of_active_lanes(const ptx::Instruction& inst, const std::vector<ValueId>& active) {
+        const ptx::Operand& mask = inst[Role::membermask];
+        return mask.kind == ptx::Operand::Kind::reg && inst.guard == ptx::no_id &&
+               std::find(active.begin(), active.end(), mask.index) != active.end();
+    }
     std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
         if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
         if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
