@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export tables as libcudart 12 and 13 and the libraries above it use them. A table is an array of 8-byte slots: its
+// Export tables as libcudart 11 to 13 and the libraries above it use them. A table is an array of 8-byte slots: its
 // size in bytes, then functions. Slots that nothing was seen to call answer 801 and name themselves.
 // What an H100's driver answers: tests/driver_api/answers/table_answers_h100.txt.
 #include "runtime/shim/export_tables.h"
@@ -25,6 +25,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+extern "C" CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image);
 
 namespace ptarmigan::shim {
 namespace {
@@ -55,6 +57,17 @@ CUresult primary_context_handle(CUcontext* context, CUdevice device) {
         *context = to_handle<CUcontext>(runtime::primary_context(device));
         return Status::success;
     });
+}
+
+/// [6]: the module of a program's fat binary in the current context, by which libcudart 11 loads. What the next two
+/// arguments are for was not seen: they go with variables of the host that kernels see by name.
+CUresult load_fat_binary(CUmodule* module, const void* wrapper, void* first, void* second, std::size_t) {
+    if (first || second) return unknown_slot<0x6bd5fb6c, 6>();
+    return cuModuleLoadFatBinary(module, wrapper);
+}
+/// [7]: libcudart 11 tells at its end which wrapper it lets go of; nothing is kept by wrapper here.
+CUresult forget_fat_binary(const void*, std::size_t) {
+    return 0;
 }
 
 /// [12]: libcudart from 13.1 on asks for a setting of the driver by its name. No name was found that the driver knows.
@@ -235,8 +248,11 @@ std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t,
 }
 
 const auto error_log = sized_table<0xf8cff951, 3>({{1, slot(log_runtime_error)}, {2, slot(log_runtime_error)}});
-const auto cudart =
-    sized_table<0x6bd5fb6c, 13>({{2, slot(primary_context_handle)}, {10, nullptr}, {12, slot(named_setting)}});
+const auto cudart = sized_table<0x6bd5fb6c, 13>({{2, slot(primary_context_handle)},
+                                                 {6, slot(load_fat_binary)},
+                                                 {7, slot(forget_fat_binary)},
+                                                 {10, nullptr},
+                                                 {12, slot(named_setting)}});
 const auto tool_hooks = sized_table<0xa094798c, 7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
 const auto tool_contexts = sized_table<0x42d85a81, 3>({{2, slot(current_context_handle)}});
 /// The one table without a size: it ends with a null pointer.
