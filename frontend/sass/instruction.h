@@ -30,6 +30,8 @@ inline constexpr std::uint8_t zero_register = 255; ///< RZ
 /// URZ. It is number 63 before sm_100, where there are 63 uniform registers; from there on there are 80.
 inline constexpr std::uint8_t zero_uniform = 255;
 inline constexpr unsigned uniform_count = 80;
+/// Bytes of an instruction.
+inline constexpr std::uint32_t instruction_size = 16;
 inline constexpr std::uint8_t true_predicate = 7; ///< PT, UPT
 inline constexpr std::uint8_t no_group = 7;       ///< of a warpgroup's products: none ends here
 

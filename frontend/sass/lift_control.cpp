@@ -2,6 +2,7 @@
 // Rules of branches, barriers and what lanes of a warp do together.
 #include "frontend/sass/combined_atomics.h"
 #include "frontend/sass/lifter.h"
+#include "frontend/sass/slow_ways.h"
 
 #include <algorithm>
 
@@ -37,15 +38,9 @@ void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
     // A loop of a warp whose lanes are elected in turn: each does what it is to do by itself, and once.
     if (inst.has("ANY") && (!inst.has("U") || !lone_lane_in_loop())) refuse_here();
-    if (inst.has("DIV")) {
-        // To a slow way for threads that do not come together: here they wait for each other at what follows.
-        const Operand& among = inst.operands[1];
-        come_together(read(among).text);
-        return;
-    }
-    if (inst.has("CONV")) {
+    if (inst.has("DIV") || inst.has("CONV")) { // lanes wait for each other at what follows
         come_together(read(inst.operands[1]).text);
-        emit("bra " + way_to(block.successors.front()));
+        if (!block.falls_through) emit("bra " + way_to(block.successors.front()));
         return;
     }
     const bool is_uniform = inst.form->id == FormId::bra_uniform;
@@ -491,7 +486,11 @@ void Lifter::warpsync(const Instruction& inst) {
     }
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
-    emit_guarded("bar.warp.sync " + copy);
+    // Of a slow way: what follows waits for the same lanes, of which those on the fast way meet no WARPSYNC.
+    const std::size_t next = inst.address / 16 + 1;
+    const bool is_of_next = is_unguarded(inst) && next < code_.size() && is_collective(code_[next]) &&
+                            find_collective(facts_, inst) == nullptr;
+    if (!is_of_next) emit_guarded("bar.warp.sync " + copy);
     come_together(copy);
     meet(copy);
 }

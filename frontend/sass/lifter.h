@@ -46,8 +46,6 @@ struct Value {
 inline constexpr std::string_view window_high = "%window_high";
 /// The generic address of bank 3's beginning.
 inline constexpr std::string_view constant_window = "%constant_window";
-/// Bytes of an instruction.
-inline constexpr std::uint32_t instruction_size = 16;
 /// R1 as c[0x0][0x28] gives it, where the stack may grow: the end of a space of places of which the lowest have no
 /// memory.
 inline constexpr std::uint32_t growing_stack_end = 1 << 24;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of a kernel, found from its entry: successors, calls cloned, the stack followed.
 #include "frontend/sass/lifter.h"
+#include "frontend/sass/slow_ways.h"
 #include "frontend/sass/special_registers.h"
 
 #include <algorithm>
@@ -319,9 +320,13 @@ void Lifter::find_successors(unsigned id) {
         return is_unconditional(last) && also.index == true_predicate && !also.negated;
     };
     if (rule == "branch") {
-        if (!last.has("DIV")) successors.push_back(block_at(block.context, target));
+        // Of BRA.DIV's ways one is taken. BRA.CONV leaves collectives out whose results nobody wants, which lanes that
+        // are elsewhere wait at.
+        const bool is_slow = last.has("DIV") && slow_way_differs(code_, last.address);
+        const bool has_one_way = last.has("DIV") || last.has("CONV");
+        if (!has_one_way || is_slow) successors.push_back(block_at(block.context, target));
         const Operand& also = last.operands[last.form->id == FormId::bra_uniform ? 1 : 0];
-        falls_through = last.has("DIV") || (!last.has("CONV") && !is_certain(also) && !always_branches(block));
+        falls_through = has_one_way ? !is_slow : !is_certain(also) && !always_branches(block);
     } else if (rule == "exit") {
         falls_through = !is_certain(last.operands[0]);
     } else if (rule == "trap") {
