@@ -61,8 +61,9 @@ std::optional<NeighbourAccess> neighbours(WarpEmitter& e, const MemoryAccess& ac
         offsets = *pattern.offsets;
         for (unsigned lane = 0; lane < e.width(); ++lane) offsets[lane] += lane_bytes * (*pattern.steps)[lane];
     } else {
-        // Lanes that are not active have no address.
-        if (e.options().target.has_slow_gathers() && !e.all_active()) return std::nullopt;
+        // Lanes that are not active have no address, so all must be.
+        if (e.options().target.has_slow_gathers() && !e.all_active() && access.address.space == StateSpace::shared)
+            return std::nullopt;
         if (!e.may_be_neighbours(e.current()[ptx::Role::a])) return std::nullopt;
         offsets = side_by_side(e, lane_bytes);
     }
