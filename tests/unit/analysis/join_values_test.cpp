@@ -37,3 +37,28 @@ TEST_CASE("machine code's pairs of registers and repeated parameters are one val
     CHECK(count(again + "mov.u32 %r5, %clock; mov.u32 %r6, %clock; st.global.v2.b32 [%rd1+8], {%r5, %r6}; ret;", ptx::FormId::mov) == 2);
     CHECK(count(again + "mul.lo.u32 %r5, %r1, 3; mul.hi.u32 %r6, %r1, 3; st.global.v2.b32 [%rd1+8], {%r5, %r6}; ret;", ptx::FormId::mul_hi) == 1);
 }
+
+TEST_CASE("machine code's loads and stores under one predicate become a branch around them") {
+    // Whether any instruction keeps its guard.
+    const auto is_left = [](const std::string& text) {
+        auto loader = ptx::ModuleLoader::load(".version 8.0\n.target sm_90, debug\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+                                              ".reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<4>;\nld.param.b64 %rd1, [p]; mov.u32 %r0, %tid.x; "
+                                              "setp.lt.u32 %p1, %r0, 5; setp.lt.u32 %p2, %r0, 7;" + text + "ret;\n}\n", "test");
+        REQUIRE(loader->ok());
+        translator::GraphOptions options;
+        options.shape.ntid = {32, 1, 1};
+        const translator::FunctionGraph graph = translator::build_graph(*loader, *loader->module().find_function("k"), options);
+        translator::verify_graph(graph);
+        for (const auto& block : graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (instruction.inst.guard != ptx::no_id) return true;
+        return false;
+    };
+    const std::string loads = "@%p1 ld.global.b32 %r1, [%rd1]; @%p1 ld.global.b32 %r2, [%rd1+4]; add.s32 %r3, %r1, %r2;";
+    CHECK_FALSE(is_left(loads + "@%p1 st.global.b32 [%rd1], %r3;"));
+    CHECK_FALSE(is_left(loads + "not.pred %p3, %p1; @!%p3 st.global.b32 [%rd1], %r3;"));
+    CHECK_FALSE(is_left("mov.b32 %r4, 1; @%p1 mov.b32 %r4, %r0;" + loads + "@%p1 st.global.b32 [%rd1], %r3; st.global.b32 [%rd1+8], %r4;"));
+    CHECK(is_left("@%p1 ld.global.b32 %r1, [%rd1]; @%p1 st.global.b32 [%rd1+4], %r1;"));               // not worth it
+    CHECK(is_left(loads + "@%p2 st.global.b32 [%rd1], %r3;"));                                         // two predicates
+    CHECK(is_left("@%p1 ld.global.b32 %r1, [%rd1]; @%p1 ld.global.b32 %r2, [%rd1+4]; st.global.b32 [%rd1], %r0; @%p1 st.global.b32 [%rd1+4], %r1; @%p1 st.global.b32 [%rd1+8], %r2;")); // a store between
+}

@@ -9,7 +9,7 @@ namespace {
 
 class Generator {
 public:
-    Generator(std::uint32_t seed, bool with_barriers) : random_(seed), with_barriers_(with_barriers) {}
+    Generator(std::uint32_t seed, bool with_barriers) : random_(seed), with_barriers_(with_barriers), is_debug_(seed % 2 == 1) {}
 
     std::string run() {
         for (int r = 0; r < registers; ++r) line("mov.u32 " + reg(r) + ", " + initial(r) + ";");
@@ -17,7 +17,7 @@ public:
         block(0, true);
         for (int r = 0; r < registers; ++r) store(r);
         line("ret;");
-        return ".version 8.0\n.target sm_90\n.address_size 64\n"
+        return std::string(".version 8.0\n.target sm_90") + (is_debug_ ? ", debug" : "") + "\n.address_size 64\n"
                ".visible .entry k(.param .u32 p0, .param .u32 p1, .param .u32 p2, .param .u32 p3, .param .u64 out)\n{\n"
                ".reg .b32 %r<8>;\n.reg .b32 %c<" + std::to_string(loops_ + 1) + ">;\n.reg .b64 %rd<6>;\n.reg .pred %p<5>;\n"
                ".reg .pred %q<" + std::to_string(loops_ + 1) + ">;\n.reg .b32 %t<4>, %u<3>;\n.reg .b64 %base;\n"
@@ -84,6 +84,21 @@ private:
         std::string temporary = "%u" + std::to_string(pick(3)), d = reg(int(pick(registers)));
         line(guard + operators[pick(4)] + temporary + ", " + any() + ", " + any_or_number() + ";");
         line(guard + (pick(2) ? "mov.b32 " + d + ", " : "add.s32 " + d + ", " + any() + ", ") + temporary + ";");
+    }
+    /// As machine code has `if (p) { ... }`: all of it under one predicate, with other things between.
+    void guarded_stores() {
+        std::string guard = std::string(pick(2) ? "@" : "@!") + pred(int(pick(predicates))) + " ";
+        for (unsigned i = 0; i < 4; ++i) {
+            line(guard + "st.global.u32 [%rd0+" + std::to_string(4 * stores_++) + "], " + any() + ";");
+            if (pick(2)) arithmetic(false);
+            if (const std::string temporary = "%u" + std::to_string(pick(3)); pick(2)) {
+                line(guard + "add.s32 " + temporary + ", " + any() + ", " + any() + ";");
+                if (pick(2)) arithmetic(false);
+                line(guard + "mov.b32 " + any() + ", " + temporary + ";");
+            }
+            if (pick(6) == 0) compare(int(pick(predicates)));
+            if (pick(6) == 0) store(int(pick(registers)));
+        }
     }
     std::string label(const char* kind) { return std::string("$") + kind + std::to_string(labels_++); }
 
@@ -154,14 +169,14 @@ private:
             case 7: store(int(pick(registers))); break;
             case 8: if (with_barriers_ && uniform) line("bar.sync 0;"); break;
             case 9: arithmetic(true); break;
-            case 10: if (pick(2)) arithmetic(true); else guarded_temporary(); break;
+            case 10: if (pick(3) == 0) guarded_stores(); else if (pick(2)) arithmetic(true); else guarded_temporary(); break;
             default: arithmetic(false); break;
             }
         }
     }
 
     std::mt19937 random_;
-    bool with_barriers_;
+    bool with_barriers_, is_debug_;
     std::string text_, loads_;
     int labels_ = 0, loops_ = 0, stores_ = 0;
     std::vector<Loop> loops_open_;

@@ -44,6 +44,7 @@ void join_what_was_parted(FunctionGraph& graph, const BlockShape& shape) {
         if (!has_joined && !has_equal) break;
         simplify(graph, shape);
     }
+    if (branch_at_guards(graph)) simplify(graph, shape);
 }
 
 } // namespace
