@@ -16,10 +16,17 @@ namespace {
 
 struct ProvidedFunction {
     std::string_view name;
-    std::string_view parameters; ///< a digit of bytes each
+    std::string_view parameters; ///< a digit of bytes each, d: dim3, in three registers
     char result;                 ///< its bytes, 0: none
     bool is_library = false;     ///< libcudadevrt's: the cubin holds a body, which calls what only NVIDIA's driver has
 };
+
+/// Under the names that device_runtime.def tells of.
+#define DEVICE_RUNTIME_ROWS(name, parameters, result)                                                                  \
+    {"cuda" name, parameters, result, true}, {"cuda" name "_ptsz", parameters, result, true},                          \
+        {"__cudaCDP2" name, parameters, result, true}, {                                                               \
+        "__cudaCDP2" name "_ptsz", parameters, result, true                                                            \
+    }
 
 constexpr ProvidedFunction functions[] = {
     {"vprintf", "88", 4},
@@ -33,13 +40,35 @@ constexpr ProvidedFunction functions[] = {
     {"cudaCGGetRank", "888", 4, true},
     {"cudaCGSynchronize", "84", 4, true},
     {"cudaCGSynchronizeGrid", "84", 4, true},
+    DEVICE_RUNTIME_ROWS("GetParameterBufferV2", "8dd4", 8),
+    DEVICE_RUNTIME_ROWS("LaunchDeviceV2", "88", 4),
+    DEVICE_RUNTIME_ROWS("GetLastError", "", 4),
+    DEVICE_RUNTIME_ROWS("PeekAtLastError", "", 4),
+    DEVICE_RUNTIME_ROWS("StreamCreateWithFlags", "84", 4),
+    DEVICE_RUNTIME_ROWS("StreamDestroy", "8", 4),
+    DEVICE_RUNTIME_ROWS("StreamWaitEvent", "884", 4),
+    DEVICE_RUNTIME_ROWS("EventCreateWithFlags", "84", 4),
+    DEVICE_RUNTIME_ROWS("EventRecord", "88", 4),
+    DEVICE_RUNTIME_ROWS("EventDestroy", "8", 4),
+    DEVICE_RUNTIME_ROWS("Malloc", "88", 4),
+    DEVICE_RUNTIME_ROWS("Free", "8", 4),
+    DEVICE_RUNTIME_ROWS("MemcpyAsync", "88848", 4),
+    DEVICE_RUNTIME_ROWS("MemsetAsync", "8488", 4),
+    DEVICE_RUNTIME_ROWS("GetDevice", "8", 4),
+    DEVICE_RUNTIME_ROWS("DeviceGetAttribute", "844", 4),
 };
+#undef DEVICE_RUNTIME_ROWS
 constexpr unsigned first_argument = 4;
 /// Upper half of the numbers that stand for these functions' addresses: no address of this machine's or of a GPU's.
 constexpr std::uint32_t function_high = 0xfffe0000;
 
 std::uint32_t function_low(std::size_t index) {
     return std::uint32_t(16 * (index + 1));
+}
+
+std::string parameter(char bytes, const std::string& name) {
+    if (bytes == 'd') return ".param .align 4 .b8 " + name + "[12]";
+    return ".param .b" + std::to_string(8 * (bytes - '0')) + " " + name;
 }
 
 bool is_named(const Cubin& cubin, const ProvidedFunction& function) {
@@ -75,8 +104,7 @@ std::string Lifter::provided_declarations(const Cubin& cubin) {
         if (function.result != 0) text += "(.param .b" + std::to_string(8 * function.result) + " sass_result) ";
         text += std::string(function.name) + "(";
         for (std::size_t i = 0; i < function.parameters.size(); ++i)
-            text += std::string(i == 0 ? "" : ", ") + ".param .b" + std::to_string(8 * (function.parameters[i] - '0')) +
-                    " sass_argument_" + std::to_string(i);
+            text += (i == 0 ? "" : ", ") + parameter(function.parameters[i], "sass_argument_" + std::to_string(i));
         text += ");\n";
     }
     return text;
@@ -84,26 +112,28 @@ std::string Lifter::provided_declarations(const Cubin& cubin) {
 
 void Lifter::call_provided(std::uint64_t address, const std::string& chosen) {
     const ProvidedFunction& function = functions[std::uint32_t(address) / 16 - 1];
-    std::vector<std::string> arguments;
+    std::vector<std::vector<std::string>> arguments; // words, or one pair
     unsigned at = first_argument;
     for (const char bytes : function.parameters) {
+        std::vector<std::string>& words = arguments.emplace_back();
         if (bytes == '8') {
             at += at % 2;
-            arguments.push_back(wide_text(pair_at(at)));
+            words.push_back(wide_text(pair_at(at)));
             at += 2;
         } else {
-            arguments.push_back(in_register(read_index(at)));
-            at += 1;
+            for (unsigned i = 0; i < (bytes == 'd' ? 3 : 1); ++i) words.push_back(in_register(read_index(at++)));
         }
     }
     // The parameters' names live in a scope of their own.
     if (writes_) text_ += "\t{\n";
     std::string list;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const std::string type = ".b" + std::to_string(8 * (function.parameters[i] - '0')),
+        const char bytes = function.parameters[i];
+        const std::string type = bytes == 'd' ? ".b32" : ".b" + std::to_string(8 * (bytes - '0')),
                           name = "sass_call_" + std::to_string(i);
-        emit(".param " + type + " " + name);
-        emit("st.param" + type + " [" + name + "], " + arguments[i]);
+        emit(parameter(bytes, name));
+        for (std::size_t word = 0; word < arguments[i].size(); ++word)
+            emit("st.param" + type + " [" + name + "+" + std::to_string(4 * word) + "], " + arguments[i][word]);
         list += (i == 0 ? "" : ", ") + name;
     }
     const std::string type = ".b" + std::to_string(8 * function.result);

@@ -31,16 +31,6 @@ bool is_managed(const Cubin& cubin, const CubinSection& section) {
 
 constexpr std::uint32_t whole_address = 2, generic_address = 4, kernel_address = 35; ///< relocations of 64 bits
 
-/// The kernel whose address, as launches from the device take it, is meant.
-const CubinKernel* kernel_of(const Cubin& cubin, const CubinRelocation& relocation) {
-    const CubinSymbol& symbol = cubin.symbols[relocation.symbol];
-    const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [&](const CubinKernel& kernel) {
-        return kernel.text == symbol.section && kernel.name == symbol.name;
-    });
-    const bool is_whole = symbol.value == 0 && relocation.addend == 0;
-    return found != cubin.kernels.end() && is_whole ? &*found : nullptr;
-}
-
 /// The text of an address that a variable holds, where it is known: what stands there already is added.
 std::optional<std::string> address_text(const Cubin& cubin, const ModulePlan& plan, const CubinRelocation& relocation,
                                         std::uint64_t word) {
@@ -131,13 +121,17 @@ void declare_tables(const Cubin& cubin, const ModulePlan& plan, std::string& tex
     plain += declaration + ";\n";
 }
 
-/// Prototypes of the kernels whose addresses variables hold.
+/// Prototypes of the kernels whose addresses variables hold or code names: a kernel's address tells its number among
+/// the module's functions, so it has to be the same in all texts.
 void declare_kernels(const Cubin& cubin, const ModulePlan& plan, std::string& text) {
     std::set<const CubinKernel*> declared;
     for (const CubinSection& section : cubin.sections) {
-        if (variable_of(section.name).empty()) continue;
+        const bool is_variable = !variable_of(section.name).empty();
         for (const CubinRelocation& relocation : section.relocations) {
-            const CubinKernel* kernel = relocation.type == kernel_address ? kernel_of(cubin, relocation) : nullptr;
+            const bool names_kernel = is_variable
+                                          ? relocation.type == kernel_address
+                                          : relocation.type == kernel_low_half || relocation.type == kernel_high_half;
+            const CubinKernel* kernel = names_kernel ? kernel_of(cubin, relocation) : nullptr;
             if (kernel != nullptr && declared.insert(kernel).second)
                 text += ".visible .entry " + std::string(kernel->name) + "(" +
                         Lifter(cubin, plan, *kernel).parameter_list() + ");\n";
@@ -146,7 +140,10 @@ void declare_kernels(const Cubin& cubin, const ModulePlan& plan, std::string& te
 }
 
 void declare_variables(const Cubin& cubin, const ModulePlan& plan, std::string& text, std::string& plain) {
-    declare_kernels(cubin, plan, text);
+    std::string kernels;
+    declare_kernels(cubin, plan, kernels);
+    text += kernels;
+    plain += kernels;
     std::vector<const CubinSection*> sections;
     bool have_addresses = false;
     for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"}) {

@@ -466,17 +466,23 @@ Value Lifter::parameter_window(bool of_bank, bool is_high) {
 void Lifter::move_address(const Instruction& inst, const CubinRelocation* found) {
     constexpr std::uint32_t low_half_type = 56, high_half_type = 57;
     const Operand& source = inst.operands[1];
-    if (found == nullptr || inst.form->rule != "mov" || source.kind != Kind::immediate || source.value != 0 ||
-        (found->type != low_half_type && found->type != high_half_type))
+    const bool is_move =
+        found != nullptr && inst.form->rule == "mov" && source.kind == Kind::immediate && source.value == 0;
+    const bool is_kernel = is_move && (found->type == kernel_low_half || found->type == kernel_high_half);
+    if (!is_move || (!is_kernel && found->type != low_half_type && found->type != high_half_type))
         refuse_here("a relocated operand");
-    const std::string place = variable_place(cubin_.symbols[found->symbol], found->addend);
+    const CubinKernel* const kernel = is_kernel ? kernel_of(cubin_, *found) : nullptr;
+    if (is_kernel && kernel == nullptr) refuse_here("the address of a kernel that is not there");
+    const std::string place =
+        is_kernel ? std::string(kernel->name) : variable_place(cubin_.symbols[found->symbol], found->addend);
     int& known = variable_pairs_[place].number;
     if (known < 0) {
         const std::string pair = wide_temporary();
         emit("mov.u64 " + pair + ", " + place);
         known = name_wide(pair);
     }
-    write(inst.operands[0], found->type == low_half_type ? low_half(known) : high_half(known));
+    const bool is_low = found->type == low_half_type || found->type == kernel_low_half;
+    write(inst.operands[0], is_low ? low_half(known) : high_half(known));
 }
 
 /// Where a variable of global memory lies in the lifted module's.

@@ -81,6 +81,15 @@ const CubinSection* ModulePlan::table_of(const Cubin& cubin, const CubinKernel& 
     return section != nullptr ? section : cubin.find_section(".nv.constant2");
 }
 
+const CubinKernel* kernel_of(const Cubin& cubin, const CubinRelocation& relocation) {
+    const CubinSymbol& symbol = cubin.symbols[relocation.symbol];
+    const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [&](const CubinKernel& kernel) {
+        return kernel.text == symbol.section && kernel.name == symbol.name;
+    });
+    const bool is_whole = symbol.value == 0 && relocation.addend == 0;
+    return found != cubin.kernels.end() && is_whole ? &*found : nullptr;
+}
+
 std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map<std::size_t, std::uint32_t>& bases,
                                               const CubinSymbol& symbol, std::int64_t addend) {
     if (symbol.type != function_symbol && symbol.type != section_symbol) return {};

@@ -35,6 +35,11 @@ struct ModulePlan {
 std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map<std::size_t, std::uint32_t>& bases,
                                               const CubinSymbol& symbol, std::int64_t addend);
 
+/// Relocations of the halves of a kernel's address, as code names it.
+inline constexpr std::uint32_t kernel_low_half = 62, kernel_high_half = 63;
+/// The kernel whose address, as launches from the device take it, is meant; null for other symbols.
+const CubinKernel* kernel_of(const Cubin& cubin, const CubinRelocation& relocation);
+
 /// Whether code of the section reads the address of the parameters, by what it holds, executed or not.
 bool reads_parameter_window(const Cubin& cubin, const CubinSection& section);
 

@@ -300,6 +300,29 @@ TEST_CASE("machine code: libcudadevrt's grid barrier, and variables that hold ad
     }
 }
 
+TEST_CASE("machine code: kernels launch kernels") {
+    driver_test::context();
+    constexpr std::size_t count = 8;
+    // Two blocks of the first child, one each of the two behind it.
+    const std::vector<std::uint32_t> expected(count, 2 * 3 + 2 + 1);
+    for (const char* file : {"child_kernels.ptx", "child_kernels.sm_90.cubin"}) {
+        CAPTURE(file);
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "parent") == 0);
+        CUdeviceptr sums = driver_test::allocate(4 * count);
+        REQUIRE(cuMemsetD8_v2(sums, 0, 4 * count) == 0);
+        std::array<void*, 1> parameters{&sums};
+        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+        REQUIRE(cuCtxSynchronize() == 0);
+        std::vector<std::uint32_t> words(count);
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), sums, 4 * words.size()) == 0);
+        CHECK(words == expected);
+        CHECK(cuMemFree_v2(sums) == 0);
+        CHECK(cuModuleUnload(module) == 0);
+    }
+}
+
 TEST_CASE("machine code: managed variables") {
     driver_test::context();
     for (const char* file : {"combined_atomics.sm_80.cubin", "combined_atomics.sm_90.cubin"}) {
