@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <unordered_map>
 
 namespace ptarmigan::sass {
 namespace {
@@ -71,24 +73,37 @@ std::string parameter(char bytes, const std::string& name) {
     return ".param .b" + std::to_string(8 * (bytes - '0')) + " " + name;
 }
 
-bool is_named(const Cubin& cubin, const ProvidedFunction& function) {
-    return std::any_of(cubin.symbols.begin(), cubin.symbols.end(),
-                       [&](const CubinSymbol& symbol) { return symbol.name == function.name; });
+/// Null if there is none of this name.
+const ProvidedFunction* function_named(std::string_view name) {
+    static const auto& by_name = *[] { // modules have thousands of symbols
+        auto* map = new std::unordered_map<std::string_view, const ProvidedFunction*>;
+        for (const ProvidedFunction& function : functions) map->emplace(function.name, &function);
+        return map;
+    }();
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? nullptr : found->second;
+}
+
+/// Those that the module's symbols name, in the order of the table.
+std::set<const ProvidedFunction*> named_functions(const Cubin& cubin) {
+    std::set<const ProvidedFunction*> named;
+    for (const CubinSymbol& symbol : cubin.symbols)
+        if (const ProvidedFunction* function = function_named(symbol.name)) named.insert(function);
+    return named;
 }
 
 } // namespace
 
 std::optional<std::uint64_t> Lifter::provided_address(std::string_view name) {
-    const auto* found =
-        std::find_if(std::begin(functions), std::end(functions), [&](const auto& f) { return f.name == name; });
-    if (found == std::end(functions)) return {};
+    const ProvidedFunction* const found = function_named(name);
+    if (found == nullptr) return {};
     return std::uint64_t(function_high) << 32 | function_low(std::size_t(found - std::begin(functions)));
 }
 
 bool Lifter::is_left_to_runtime(const CubinSymbol& symbol) const {
-    const bool is_library = std::any_of(std::begin(functions), std::end(functions),
-                                        [&](const auto& f) { return f.is_library && f.name == symbol.name; });
-    if (!is_library || symbol.section >= cubin_.sections.size()) return symbol.section == 0;
+    const ProvidedFunction* const function = function_named(symbol.name);
+    if (function == nullptr || !function->is_library || symbol.section >= cubin_.sections.size())
+        return symbol.section == 0;
     const std::vector<CubinRelocation>& relocations = cubin_.sections[symbol.section].relocations;
     return symbol.section == 0 || std::any_of(relocations.begin(), relocations.end(), [&](const auto& relocation) {
                const std::string_view name = cubin_.symbols[relocation.symbol].name;
@@ -98,13 +113,12 @@ bool Lifter::is_left_to_runtime(const CubinSymbol& symbol) const {
 
 std::string Lifter::provided_declarations(const Cubin& cubin) {
     std::string text;
-    for (const ProvidedFunction& function : functions) {
-        if (!is_named(cubin, function)) continue;
+    for (const ProvidedFunction* const function : named_functions(cubin)) {
         text += ".extern .func ";
-        if (function.result != 0) text += "(.param .b" + std::to_string(8 * function.result) + " sass_result) ";
-        text += std::string(function.name) + "(";
-        for (std::size_t i = 0; i < function.parameters.size(); ++i)
-            text += (i == 0 ? "" : ", ") + parameter(function.parameters[i], "sass_argument_" + std::to_string(i));
+        if (function->result != 0) text += "(.param .b" + std::to_string(8 * function->result) + " sass_result) ";
+        text += std::string(function->name) + "(";
+        for (std::size_t i = 0; i < function->parameters.size(); ++i)
+            text += (i == 0 ? "" : ", ") + parameter(function->parameters[i], "sass_argument_" + std::to_string(i));
         text += ");\n";
     }
     return text;
@@ -205,9 +219,8 @@ void Lifter::call_absolute(const Instruction& inst) {
     }
     std::string none = "%ptrue";
     std::vector<std::pair<std::uint64_t, std::string>> chosen;
-    for (const ProvidedFunction& function : functions) {
-        if (!is_named(cubin_, function)) continue;
-        const std::uint64_t address = *provided_address(function.name);
+    for (const ProvidedFunction* const function : named_functions(cubin_)) {
+        const std::uint64_t address = *provided_address(function->name);
         const std::string same = predicate_temporary(), rest = predicate_temporary();
         emit("setp.eq.b64 " + same + ", " + where + ", " + hexadecimal(address));
         emit("setp.ne.and.b64 " + rest + ", " + where + ", " + hexadecimal(address) + ", " + none);
