@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of atomic operations, and the loops that machine code makes of those in shared memory.
+#include "frontend/sass/combined_atomics.h"
 #include "frontend/sass/lifter.h"
 
 #include <optional>
@@ -103,8 +104,18 @@ void Lifter::atomic(const Instruction& inst) {
     const unsigned source = index_of(inst.operands[3]);
     const std::string opcode = "atom" + atomic_order(inst) + space + operation_words(inst, type);
     if (type.bytes == 8) {
-        const std::string result = wide_temporary();
-        emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
+        const std::string result = wide_temporary(), term = wide_text(pair_at(source));
+        const std::string sum = opcode + " " + result + ", " + where + ", " + term;
+        if (space.empty() && inst.has("F64.RN") && keeps_nan_of_term(inst)) {
+            const std::string is_nan = predicate_temporary(), quiet = wide_temporary();
+            emit("isspacep.shared " + is_nan + ", " + where.substr(1, where.find_first_of("+-]") - 1));
+            emit("setp.nan.and.f64 " + is_nan + ", " + term + ", " + term + ", " + is_nan);
+            emit("or.b64 " + quiet + ", " + term + ", 0x8000000000000");
+            emit("@" + with_guard(inst, {.name = is_nan, .negated = true}) + " " + sum);
+            emit("@" + with_guard(inst, {.name = is_nan}) + " atom.exch.b64 " + result + ", " + where + ", " + quiet);
+        } else {
+            emit_guarded(sum);
+        }
         write_pair(inst.operands[1], name_wide(result));
     } else {
         const std::string result = temporary();
@@ -112,6 +123,21 @@ void Lifter::atomic(const Instruction& inst) {
         write(inst.operands[1], value_of(result));
     }
     done_by_hardware(inst);
+}
+
+/// Whether the loop for shared memory that follows the sum of doubles by a generic address, and is left out, adds the
+/// term to the old value: of two NaNs DADD keeps the second, PTX's operation the old value.
+bool Lifter::keeps_nan_of_term(const Instruction& inst) const {
+    const std::size_t first = inst.address / 16 + 1, end = std::min(code_.size(), first + combination_limit);
+    const Operand* old = nullptr;
+    for (std::size_t i = first; i < end; ++i) {
+        const Instruction& next = code_[i];
+        if (next.form->id == FormId::lds && next.has("64")) old = &next.operands[0];
+        if (next.form->id == FormId::dadd && old != nullptr)
+            return next.operands[1].kind == Operand::Kind::reg && next.operands[1].index == old->index;
+        if (next.form->mnemonic == "ATOM" && !next.has("CAS")) return false;
+    }
+    return false;
 }
 
 /// Whether there is an instruction for the operation in the space of the address: code for where there is none is

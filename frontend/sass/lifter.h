@@ -346,6 +346,7 @@ private:
     std::string atomic_operand(bool is_integer, unsigned index);
     std::string vector_operands(const Operand& first, unsigned registers, bool is_of_halves);
     bool lift_shared_loop(const Block& block);
+    bool keeps_nan_of_term(const Instruction& inst) const;
     std::string half_of(const std::string& value);
     bool is_local_fault(const Instruction& inst); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);

@@ -145,6 +145,15 @@ TEST_CASE("machine code: of sums of NaNs in shared memory the second operand's i
     }
 }
 
+TEST_CASE("machine code: of two NaNs of a sum in shared memory by a generic address the one stays that the code's sum keeps") {
+    driver_test::context();
+    const std::vector<std::uint32_t> left = results("generic_sums.sm_90.cubin", "generic_sums");
+    for (std::uint32_t i = 0; i < left.size(); ++i) {
+        const std::uint32_t word = i * 2654435761u >> 11, low = word * 3 | 1;
+        REQUIRE(left[i] == low + 5 * ((low & 0x7ffff) | 0xfff80000) + 7 * (word | 0x7ff80000));
+    }
+}
+
 TEST_CASE("machine code: a NaN keeps its sign and its bits where a conversion to double changes signs") {
     // As an H100 does, for all halves; PTX has neg and abs, which make NaNs canonical.
     driver_test::context();
