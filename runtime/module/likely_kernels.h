@@ -4,7 +4,6 @@
 
 #include "runtime/module/launch_forecast.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -33,7 +32,6 @@ private:
     std::mutex mutex_;                       ///< guards what follows
     std::optional<LaunchForecast> forecast_; ///< made when first asked
     std::vector<State> states_;              ///< by kernel
-    std::size_t compiled_ = 0, used_ = 0;
 };
 
 } // namespace ptarmigan::runtime
