@@ -31,13 +31,14 @@ public:
     }
 
     void run() {
-        for (unsigned round = 0; round < 3; ++round) {
+        for (unsigned round = 0;; ++round) {
             // Every round after the first removes an edge or a phi, so this ends.
             do {
                 while (propagate()) {
                 }
             } while (fold_branches());
             resolve_all();
+            if (round == 3) break; // what the last one changed is propagated
             const bool has_fewer_sources = resolve_needed_bits(graph_);
             if (!resolve_needed_lanes(graph_) && !has_fewer_sources) break;
             for (ValueId value = ValueId(replacement_.size()); value < graph_.values.size(); ++value)
