@@ -62,3 +62,27 @@ TEST_CASE("machine code's loads and stores under one predicate become a branch a
     CHECK(is_left(loads + "@%p2 st.global.b32 [%rd1], %r3;"));                                         // two predicates
     CHECK(is_left("@%p1 ld.global.b32 %r1, [%rd1]; @%p1 ld.global.b32 %r2, [%rd1+4]; st.global.b32 [%rd1], %r0; @%p1 st.global.b32 [%rd1+4], %r1; @%p1 st.global.b32 [%rd1+8], %r2;")); // a store between
 }
+
+TEST_CASE("machine code's parameters leave loops") {
+    auto loader = ptx::ModuleLoader::load(".version 8.0\n.target sm_90, debug\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n"
+                                          ".reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<4>;\nmov.u32 %r0, %tid.x; bar.sync 0;\n"
+                                          "L: ld.param.b64 %rd1, [p]; mul.wide.s32 %rd2, %r0, 4; add.s64 %rd2, %rd2, %rd1; ld.global.b32 %r1, [%rd2]; ld.param.b64 %rd3, [q];"
+                                          "add.s64 %rd4, %rd3, 64; st.global.b32 [%rd4], %r1; mov.u32 %r2, %nctaid.x; mad.lo.s32 %r0, %r2, 256, %r0; ld.param.b32 %r3, [n];"
+                                          "mov.u32 %r5, %clock; st.global.b32 [%rd4+4], %r5; setp.lt.s32 %p1, %r0, %r3; @%p1 bra L; ret;\n}\n", "test");
+    REQUIRE(loader->ok());
+    translator::GraphOptions options;
+    options.shape.ntid = {32, 1, 1};
+    const translator::FunctionGraph graph = translator::build_graph(*loader, *loader->module().find_function("k"), options);
+    translator::verify_graph(graph);
+    REQUIRE(graph.forest.loops.size() == 1);
+    std::size_t parameters = 0, sums = 0, measures = 0;
+    for (const translator::BlockId block : graph.forest.loops[0].blocks)
+        for (const auto& instruction : graph.blocks[block].instructions) {
+            parameters += instruction.inst.space == ptx::StateSpace::param;
+            sums += instruction.inst.form == ptx::FormId::add_int;
+            measures += instruction.inst.form == ptx::FormId::mov;
+        }
+    CHECK(parameters == 0);
+    CHECK(sums == 1);     // the place that is another one in each round
+    CHECK(measures == 1); // the clock
+}

@@ -83,6 +83,7 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
     graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    if (loader.module().target.debug) hoist_parameters(graph);
     close_loops(graph);
     return graph;
 }

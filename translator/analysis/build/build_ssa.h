@@ -25,6 +25,9 @@ bool join_halves(FunctionGraph& graph);
 /// Makes branches around loads and stores under one predicate. Likewise.
 bool branch_at_guards(FunctionGraph& graph);
 
+/// Takes what is computed of parameters alone out of loops. Needs graph.forest; before close_loops().
+void hoist_parameters(FunctionGraph& graph);
+
 /// Makes `div` and `rem` of the divisions of 32-bit numbers that ptxas has written out: shapes, ranges and versions for
 /// lanes that share a quotient know those, and nothing of a reciprocal's bits. Behind simplify(), which is needed again
 /// where it is true.
