@@ -44,6 +44,19 @@ TEST_CASE("a local array at constant places becomes registers") {
     CHECK(k.count("st") == 1);
 }
 
+TEST_CASE("local: pairs of words of which one is accessed alone become registers, other overlaps memory") {
+    const auto locals = [](const std::string& body) {
+        AnalysedKernel k(".local .align 8 .b8 a[24]; ld.param.u64 %rd4, [p]; ld.param.u32 %r1, [n];" + body + " ret;");
+        return k.graph.locals.size();
+    };
+    CHECK(locals("st.local.u64 [a], %rd4; ld.local.u32 %r2, [a+4]; st.global.u32 [%rd4], %r2;") == 0);
+    CHECK(locals("st.local.u32 [a], %r1; st.local.u32 [a+4], 7; ld.local.u64 %rd2, [a]; st.global.u64 [%rd4], %rd2;") == 0);
+    CHECK(locals("st.local.u64 [a], 0x100000002; st.local.u32 [a+4], %r1; ld.local.u64 %rd2, [a]; st.global.u64 [%rd4], %rd2;") == 0);
+    CHECK(locals("st.local.v2.u64 [a], {%rd4, %rd4}; ld.local.u64 %rd2, [a+4]; st.global.u64 [%rd4], %rd2;") == 0);
+    CHECK(locals("st.local.u64 [a], %rd4; ld.local.u16 %r2, [a+2]; st.global.u32 [%rd4], %r2;") == 1);
+    CHECK(locals("st.local.u32 [a], %r1; ld.local.u32 %r2, [a+2]; st.global.u32 [%rd4], %r2;") == 1);
+}
+
 TEST_CASE("local memory is interleaved by lane unless something else sees its address") {
     const std::string loop = ".local .align 4 .b8 a[64]; ld.param.u64 %rd4, [p]; mov.u64 %rd1, a; mov.u32 %r1, 0;"
                              " L: st.local.u32 [%rd1], %r1; add.u64 %rd1, %rd1, 4; add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 16; @%p1 bra L;";

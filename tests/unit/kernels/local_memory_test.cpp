@@ -112,3 +112,37 @@ TEST_CASE("bytes that are stored as words and loaded as bytes", "[kernels]") {
         CHECK(out.values()[t] == std::uint32_t(std::int32_t(std::int8_t(byte))) * 1000 + byte);
     }
 }
+
+TEST_CASE("local memory: pairs of words and words of pairs", "[kernels]") {
+    const std::uint32_t threads = 64;
+    Array<std::uint32_t> out(6 * threads);
+    run(R"(
+        .local .align 8 .b8 a[24];
+        mul.wide.u32 %l0, %r60, 24;
+        add.u64 %l0, %l0, %l60;
+        mov.b64 %l1, {%r60, 7};
+        setp.lt.u32 %p0, %r60, 40;
+        st.local.u64 [a], %l1;
+        @%p0 st.local.u32 [a+4], 9;
+        ld.local.u32 %r0, [a];
+        ld.local.u64 %l2, [a];
+        st.local.u64 [a+8], 0x500000006;
+        @!%p0 st.local.u64 [a+8], %l2;
+        ld.local.u32 %r1, [a+12];
+        ld.local.u64 %l3, [a+4];
+        st.global.u32 [%l0], %r0;
+        mov.b64 {%r2, %r3}, %l2;
+        st.global.u32 [%l0+4], %r3;
+        st.global.u32 [%l0+8], %r1;
+        mov.b64 {%r4, %r5}, %l3;
+        st.global.u32 [%l0+12], %r4;
+        st.global.u32 [%l0+16], %r5;
+        st.global.u32 [%l0+20], %r2;
+    )", {1}, {threads}, {out.address()});
+    std::vector<std::uint32_t> expected;
+    for (std::uint32_t i = 0; i < threads; ++i) {
+        const std::uint32_t upper = i < 40 ? 9 : 7;
+        for (const std::uint32_t word : {i, upper, i < 40 ? 5u : upper, upper, i < 40 ? 6u : i, i}) expected.push_back(word);
+    }
+    CHECK(out.values() == expected);
+}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A .param variable of a call sequence, or a small .local one, becomes one register per piece when every access is an
-// ld/st at a constant offset and no two pieces overlap without being the same. Otherwise it gets a place in local
-// memory.
+// ld/st at a constant offset and no two pieces overlap without being the same; pairs of words, of which others access
+// one, are two pieces. Otherwise it gets a place in local memory.
 #include "translator/analysis/build/flatten.h"
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/make_operands.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 
 namespace ptarmigan::translator {
@@ -42,7 +45,8 @@ bool is_piecewise(const ptx::Instruction& inst) {
 
 /// Registers that one .local variable may become. More would be spilled to the host's stack lane by lane, and every
 /// join of control flow has a phi for each.
-constexpr std::size_t most_local_pieces = 64;
+constexpr std::size_t most_local_pieces = 256;
+constexpr std::uint64_t word_size = 4, pair_size = 8;
 
 ScalarType bits_type(std::uint64_t bytes) {
     switch (bytes) {
@@ -70,9 +74,12 @@ private:
     bool promoted(std::uint32_t storage) const { return !usage_[storage].in_memory; }
     void collect(const GraphInstruction& instruction);
     void add_piece(Usage& usage, std::uint64_t offset, std::uint64_t size, std::uint64_t limit);
+    static void part_pairs(Usage& usage);
     void decide();
     void rewrite_block(Block& block);
     void rewrite_access(const GraphInstruction& access, std::vector<GraphInstruction>& out);
+    void rewrite_pair(const GraphInstruction& access, const Operand& value, const std::array<ptx::RegisterId, 2>& words,
+                      std::vector<GraphInstruction>& out);
     void rewrite_operand(Operand& operand);
 
     FlatFunction& flat_;
@@ -86,8 +93,25 @@ void Promotion::add_piece(Usage& usage, std::uint64_t offset, std::uint64_t size
         usage.in_memory = true;
         return;
     }
-    auto [place, is_new] = usage.pieces.try_emplace(offset, Piece{size});
-    if (!is_new && place->second.size != size) usage.in_memory = true;
+    const auto [place, is_new] = usage.pieces.try_emplace(offset, Piece{size});
+    const std::uint64_t before = place->second.size;
+    if (is_new || before == size) return;
+    const bool is_pair_and_word = std::min(before, size) == word_size && std::max(before, size) == pair_size;
+    if (!is_pair_and_word) usage.in_memory = true;
+    place->second.size = pair_size; // and its first word is accessed, too
+    usage.pieces.try_emplace(offset + word_size, Piece{word_size});
+}
+
+/// Pairs of words of which a word is accessed otherwise are two pieces.
+void Promotion::part_pairs(Usage& usage) {
+    for (auto place = usage.pieces.begin(); place != usage.pieces.end(); ++place) {
+        const auto [offset, piece] = *place;
+        if (piece.size != pair_size) continue;
+        const auto next = std::next(place);
+        if (next == usage.pieces.end() || next->first != offset + word_size) continue;
+        place->second.size = word_size; // what lies behind begins there, and may be a pair itself
+        if (next->second.size == pair_size) usage.pieces.try_emplace(offset + 2 * word_size, Piece{word_size});
+    }
 }
 
 void Promotion::collect(const GraphInstruction& instruction) {
@@ -117,6 +141,7 @@ void Promotion::decide() {
     for (std::uint32_t s = 0; s < flat_.storages.size(); ++s) {
         const Storage& storage = flat_.storages[s];
         Usage& usage = usage_[s];
+        if (!storage.is_parameter) part_pairs(usage);
         std::uint64_t end = 0;
         for (auto& [offset, piece] : usage.pieces) {
             if (offset < end) usage.in_memory = true;
@@ -159,6 +184,12 @@ void Promotion::rewrite_access(const GraphInstruction& access, std::vector<Graph
     for (unsigned element = 0; element < inst.vector_size; ++element) {
         const Operand& value = values.kind == Operand::Kind::vector ? graph_.pool[values.first + element] : values;
         if (value.kind == Operand::Kind::sink) continue;
+        const std::uint64_t place = address.value + element * size;
+        const auto& pieces = usage_[address.index].pieces;
+        if (size == pair_size && pieces.at(place).size == word_size) {
+            rewrite_pair(access, value, {pieces.at(place).reg, pieces.at(place + word_size).reg}, out);
+            continue;
+        }
         GraphInstruction move = access;
         move.inst.form = size == 16 ? ptx::FormId::mov_b128 : ptx::FormId::mov;
         move.inst.operand_count = 2;
@@ -169,12 +200,46 @@ void Promotion::rewrite_access(const GraphInstruction& access, std::vector<Graph
         Operand piece;
         piece.kind = Operand::Kind::reg;
         piece.type = inst.type();
-        piece.index = usage_[address.index].pieces.at(address.value + element * size).reg;
+        piece.index = pieces.at(place).reg;
         move.inst.operands[0] = is_load ? value : piece;
         move.inst.operands[1] = is_load ? piece : value;
         move.inst.operands[0].type = move.inst.operands[1].type = inst.type();
         out.push_back(std::move(move));
     }
+}
+
+/// A pair of which each word is a piece: put together for a load, taken apart for a store.
+void Promotion::rewrite_pair(const GraphInstruction& access, const Operand& value,
+                             const std::array<ptx::RegisterId, 2>& words, std::vector<GraphInstruction>& out) {
+    const bool is_load = opcode(access.inst) == "ld";
+    GraphInstruction move = access;
+    move.inst.form = is_load ? ptx::FormId::mov_pack : ptx::FormId::mov_unpack;
+    move.inst.operand_count = 2;
+    move.inst.modifier_count = 0;
+    move.inst.vector_size = 1;
+    move.inst.space = StateSpace::none;
+    move.inst.types = {ScalarType::b64};
+    move.inst.operands = {};
+    if (value.kind == Operand::Kind::imm) {
+        for (unsigned half = 0; half < 2; ++half) {
+            move.inst.form = ptx::FormId::mov;
+            move.inst.types = {ScalarType::b32};
+            move.inst.operands[0] = register_operand(words[half], ScalarType::b32);
+            move.inst.operands[1] = constant_operand((value.value >> (32 * half)) & 0xffffffff, ScalarType::b32);
+            out.push_back(move);
+        }
+        return;
+    }
+    Operand pieces;
+    pieces.kind = Operand::Kind::vector;
+    pieces.first = std::uint32_t(graph_.pool.size());
+    pieces.count = 2;
+    for (const ptx::RegisterId word : words) graph_.pool.push_back(register_operand(word, ScalarType::b32));
+    Operand whole = value;
+    whole.type = pieces.type = ScalarType::b64;
+    move.inst.operands[0] = is_load ? whole : pieces;
+    move.inst.operands[1] = is_load ? pieces : whole;
+    out.push_back(std::move(move));
 }
 
 void Promotion::rewrite_operand(Operand& operand) {
