@@ -30,6 +30,12 @@ TEST_CASE("machine code's pairs of registers and repeated parameters are one val
     CHECK(count(walk + "cvt.u32.u64 %r1, %rd4; mov.b64 {%r5, %r4}, %rd4;" + round, ptx::FormId::mov_pack) == 0);
     CHECK(count(walk + "cvt.u32.u64 %r1, %rd3; mov.b64 {%r5, %r4}, %rd4;" + round, ptx::FormId::mov_pack) == 1); // halves of two numbers
     CHECK(count(walk + "mov.b64 {%r4, %r1}, %rd4;" + round, ptx::FormId::mov_pack) == 1);                        // the wrong way round
+    const std::string word = "ld.param.b64 %rd1, [p]; ld.global.b32 %r1, [%rd1];", pack = "mov.b64 %rd2, {%r1, %r2}; st.global.b64 [%rd1+8], %rd2; ret;";
+    CHECK(count(word + "shr.s32 %r2, %r1, 31;" + pack, ptx::FormId::cvt_widen_64) == 1);
+    CHECK(count(word + "mov.b32 %r2, 0;" + pack, ptx::FormId::cvt_widen_64) == 1);
+    CHECK(count(word + "shr.s32 %r2, %r1, 30;" + pack, ptx::FormId::cvt_widen_64) == 0);
+    CHECK(count(word + "shr.u32 %r2, %r1, 31;" + pack, ptx::FormId::cvt_widen_64) == 0);
+    CHECK(count(word + "mov.b32 %r2, 1;" + pack, ptx::FormId::cvt_widen_64) == 0);
     const std::string again = "ld.param.b64 %rd1, [p]; ld.param.b32 %r1, [n]; mul.lo.s32 %r2, %r1, %r1; st.global.b32 [%rd1], %r2;"
                               "ld.param.b32 %r3, [n]; mul.lo.s32 %r4, %r3, %r3; st.global.b32 [%rd1+4], %r4;";
     CHECK(count(again + "ret;", ptx::FormId::mul_lo) == 1);

@@ -25,6 +25,56 @@ public:
         : graph_(graph), halves_(graph.values.size()), phis_(graph.values.size()) {}
 
     bool run() {
+        const bool has_widened = widen_words();
+        return join_phis() || has_widened;
+    }
+
+private:
+    /// A word, and its sign or zeros above it, is a word made wider.
+    bool widen_words() {
+        std::vector<ValueId> sign_of(graph_.values.size(), no_value);
+        for (const Block& block : graph_.blocks)
+            for (const GraphInstruction& instruction : block.instructions) {
+                const ptx::Instruction& inst = instruction.inst;
+                const Operand &d = inst.operands[0], &a = inst.operands[1], &amount = inst.operands[2];
+                if (inst.form == FormId::shr && inst.guard == ptx::no_id && inst.type() == ScalarType::s32 &&
+                    amount.kind == Operand::Kind::imm && amount.value == 31 && is_word(d) && is_word(a))
+                    sign_of[d.index] = a.index;
+            }
+        bool changed = false;
+        for (Block& block : graph_.blocks)
+            for (GraphInstruction& instruction : block.instructions) {
+                ptx::Instruction& inst = instruction.inst;
+                const Operand d = inst.operands[0], a = inst.operands[1];
+                if (inst.form != FormId::mov_pack || inst.guard != ptx::no_id || ptx::bit_size(inst.type()) != 64 ||
+                    d.kind != Operand::Kind::reg || ptx::bit_size(graph_.values[d.index].type) != 64 ||
+                    a.kind != Operand::Kind::vector || a.count != 2)
+                    continue;
+                const Operand low = graph_.pool[a.first], high = graph_.pool[a.first + 1];
+                if (!is_word(low) || graph_.values[low.index].is_constant) continue;
+                const bool is_sign = is_word(high) && sign_of[high.index] == low.index;
+                const bool is_zero = high.kind == Operand::Kind::imm
+                                         ? (high.value & 0xffffffff) == 0
+                                         : is_word(high) && graph_.values[high.index].is_constant &&
+                                               (graph_.values[high.index].constant & 0xffffffff) == 0;
+                if (!is_sign && !is_zero) continue;
+                const ScalarType wide = is_sign ? ScalarType::s64 : ScalarType::u64,
+                                 narrow = is_sign ? ScalarType::s32 : ScalarType::u32;
+                ptx::Instruction made;
+                made.form = FormId::cvt_widen_64;
+                made.location = inst.location;
+                made.types[0] = wide;
+                made.types[1] = narrow;
+                made.operand_count = 2;
+                made.operands[0] = register_operand(d.index, wide);
+                made.operands[1] = register_operand(low.index, narrow);
+                inst = made;
+                changed = true;
+            }
+        return changed;
+    }
+
+    bool join_phis() {
         find_halves();
         if (packs_.empty()) return false;
         for (const auto& [halves, packs] : packs_)
@@ -40,7 +90,6 @@ public:
         return true;
     }
 
-private:
     using Halves = std::pair<ValueId, ValueId>; ///< the lower one, the upper one
     struct Half {
         ValueId whole = no_value;
