@@ -69,3 +69,28 @@ TEST_CASE("context: the last release waits for the kernels", "[.]") {
     driver_test::context();
     CHECK(count_until(word, [] { return cuDevicePrimaryCtxRelease_v2(0); }) == 9);
 }
+
+// An H200's answers.
+TEST_CASE("context: cuCtxDetach is for the current context, and leaves a primary one as it is") {
+    CUcontext primary = driver_test::context(), made = nullptr, attached = nullptr, current = nullptr;
+    for (int i = 0; i < 3; ++i) CHECK(cuCtxDetach(primary) == 0);
+    REQUIRE(cuCtxAttach(&attached, 0) == 0);
+    CHECK(attached == primary);
+    for (int i = 0; i < 2; ++i) CHECK(cuCtxDetach(primary) == 0);
+    unsigned flags = 0;
+    int active = 0;
+    REQUIRE(cuDevicePrimaryCtxGetState(0, &flags, &active) == 0);
+    CHECK(active == 1);
+    REQUIRE(cuCtxCreate_v2(&made, 0, 0) == 0);
+    CHECK(cuCtxDetach(primary) == 201);
+    REQUIRE(cuCtxAttach(&attached, 0) == 0);
+    CHECK(cuCtxDetach(made) == 0);
+    REQUIRE(cuCtxGetCurrent(&current) == 0);
+    CHECK(current == made);
+    REQUIRE(cuCtxSetCurrent(primary) == 0);
+    CHECK(cuCtxDetach(made) == 201);
+    REQUIRE(cuCtxSetCurrent(made) == 0);
+    CHECK(cuCtxDetach(made) == 0);
+    CHECK(cuCtxDetach(made) == 201);
+    REQUIRE(cuCtxSetCurrent(primary) == 0);
+}

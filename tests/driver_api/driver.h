@@ -28,6 +28,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int*);
 CUresult cuCtxCreate_v2(CUcontext*, unsigned, CUdevice);
+CUresult cuCtxAttach(CUcontext*, unsigned);
+CUresult cuCtxDetach(CUcontext);
 CUresult cuCtxCreate_v3(CUcontext*, CUexecAffinityParam*, int, unsigned, CUdevice);
 CUresult cuCtxCreate_v4(CUcontext*, const CUctxCreateParams*, unsigned, CUdevice);
 CUresult cuCtxDestroy_v2(CUcontext);
