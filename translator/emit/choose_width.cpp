@@ -29,6 +29,10 @@ using ptx::Effects;
 
 /// Vector registers that varying values may take over a loop: three of four.
 constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
+/// And all of them for what is alive at once, of which the tables and constants of a special function take some.
+/// Zen 5, 32 and 16 lanes, CPU ms: lbm (18 words) 4.4 and 3.4, bilateral (12 and ex2) 20.3 and 15.4, n-body (11 and
+/// rsqrt) 24.9 and 27.9, soft-max (10 and ex2) the same, Black-Scholes (8) 9.4 and 12.
+constexpr unsigned registers_avx512 = 32, unit_registers = 10;
 /// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
 /// is a small part then, and time to compile grows with the width.
 constexpr unsigned long_code = 160;
@@ -67,6 +71,49 @@ unsigned varying_words_over_loops(const FunctionGraph& graph) {
         for (ValueId value : live[loop.header]) count(value);
         for (const Phi& phi : graph.blocks[loop.header].phis) count(phi.result);
         most = std::max(most, words);
+    }
+    return most;
+}
+
+/// Most 32-bit varying values that are live at once, as the statements stand.
+unsigned varying_words_at_once(const FunctionGraph& graph) {
+    const std::vector<std::vector<ValueId>> live = live_at_entry(graph, std::vector<bool>(graph.blocks.size(), true));
+    unsigned most = 0;
+    std::vector<bool> is_live(graph.values.size(), false);
+    for (BlockId id = 0; id < graph.blocks.size(); ++id) {
+        const Block& block = graph.blocks[id];
+        std::vector<ValueId> now;
+        unsigned words = 0;
+        auto cost = [&](ValueId value) {
+            const SsaValue& info = graph.values[value];
+            if (info.is_constant || info.is_undefined || !info.shape.is_varying()) return 0u;
+            return ptx::bit_size(info.type) / 32;
+        };
+        auto begin = [&](ValueId value) {
+            if (value == no_value || is_live[value]) return;
+            is_live[value] = true;
+            now.push_back(value);
+            words += cost(value);
+        };
+        for (BlockId next : block.successors) {
+            for (ValueId value : live[next]) begin(value);
+            const auto& from = graph.blocks[next].predecessors;
+            for (const Phi& phi : graph.blocks[next].phis)
+                for (std::size_t i = 0; i < from.size(); ++i)
+                    if (from[i] == id) begin(phi.incoming[i]);
+        }
+        begin(block.terminator.condition);
+        most = std::max(most, words);
+        for (auto it = block.instructions.rbegin(); it != block.instructions.rend(); ++it) {
+            for (ValueId value : definitions(graph, *it))
+                if (is_live[value]) {
+                    is_live[value] = false;
+                    words -= cost(value);
+                }
+            for (ValueId value : uses(graph, *it)) begin(value);
+            most = std::max(most, words);
+        }
+        for (ValueId value : now) is_live[value] = false;
     }
     return most;
 }
@@ -156,12 +203,31 @@ unsigned varying_words(const FunctionGraph& graph) {
     return words;
 }
 
+/// Some instruction goes to the model of the special function unit.
+bool has_approximations(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            const std::string_view syntax = ptx::form_info(instruction.inst.form).syntax;
+            const bool approximate =
+                syntax.find(".approx") != std::string_view::npos || syntax.find(".full") != std::string_view::npos;
+            const ptx::Operand& result = instruction.inst[ptx::Role::d];
+            if (approximate && result.kind == ptx::Operand::Kind::reg && graph.values[result.index].shape.is_varying())
+                return true;
+        }
+    return false;
+}
+
 /// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests,
 /// loads for all lanes. Without loops and barriers there is little of that, and half the code is half the time to
 /// compile.
 unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
     const unsigned words = varying_words_over_loops(graph);
-    if (target.avx512) return words * 32 / 16 > loop_registers_avx512 ? 16 : natural;
+    if (target.avx512) {
+        const unsigned constants = has_approximations(graph) ? unit_registers : 0;
+        const bool fits = words * 32 / 16 <= loop_registers_avx512 &&
+                          varying_words_at_once(graph) * 32 / 16 + constants <= registers_avx512;
+        return fits ? natural : 16;
+    }
     if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
     const unsigned code = varying_words(graph);
     if (code <= long_code && fetches_from_textures(graph)) return 32;

@@ -144,9 +144,21 @@ TEST_CASE("prefetch: short rows of two-dimensional blocks", "[prefetch]") {
     const std::string body = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y;"
                              "mad.lo.u32 %r4, %r3, %r1, %r2; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4];"
                              "add.s64 %rd5, %rd2, %rd3; st.global.f32 [%rd5], %f1; ret;";
-    CHECK(planned(body, {32, 8, 1}, 32) == std::vector<int>{256});
+    CHECK(planned(body, {32, 8, 1}, 32) == std::vector<int>{512});
     CHECK(planned(body, {32, 1, 1}, 32).empty());
     CHECK(planned(body, {256, 2, 1}, 32).empty());
+    // arrays whose lines would not all fit
+    std::string many;
+    for (int i = 0; i < 7; ++i) many += "ld.global.f32 %f" + std::to_string(i + 2) + ", [%rd4+" + std::to_string(4096 * i) + "]; add.f32 %f1, %f1, %f" + std::to_string(i + 2) + ";";
+    const std::string all = body.substr(0, body.find("add.s64 %rd5")) + many + body.substr(body.find("add.s64 %rd5"));
+    CHECK(planned(all, {32, 8, 1}, 32) == std::vector<int>(8, 256));
+}
+
+TEST_CASE("prefetch: what the CTA after the next begins with, in kernels with barriers", "[prefetch]") {
+    const std::string body = "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r4, %r1, 256, %r2;"
+                             "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4];";
+    CHECK(planned(body + "bar.sync 0; st.global.f32 [%rd4], %f1; ret;", {256, 1, 1}, 32) == std::vector<int>{2048});
+    CHECK(planned(body + "st.global.f32 [%rd4], %f1; ret;", {256, 1, 1}, 32).empty());
 }
 
 TEST_CASE("prefetch: where lanes go one by one, rounds ahead too", "[prefetch]") {

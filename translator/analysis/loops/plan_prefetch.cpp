@@ -2,15 +2,20 @@
 // Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike;
 // reduce 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the
 // caches); transpose 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
-// Histogram (2026-11-22, two cores of an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2
-// 34 to 40, 4 22 to 38, 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
+// On two Zen 5 cores (2026-11-27, CPU ms, 2, 4 and 8 CTAs ahead): stencil 4.8 to 5.0, 4.0 to 4.1 and 3.6, lbm (nine
+// arrays) 4.1 to 4.5, 5.1 and 4.8, transpose 5.7 to 6.0, 6.2 and 6.3; a row of 256 threads and a tree of sums
+// (cg_apply) 12.1 without, 7.1 two CTAs ahead, 7.5 eight; saxpy 3.2 without, 3.6. Histogram (2026-11-22, two cores of
+// an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2 34 to 40, 4 22 to 38, 8 29 to 47, 16
+// 46 to 55; without the next warp's piece some ms more.
 #include "translator/analysis/loops/plan_prefetch.h"
 
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/loops/loop_strides.h"
 #include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/memory/cta_order.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ptarmigan::translator {
 namespace {
@@ -24,6 +29,8 @@ constexpr std::int64_t bytes_ahead = 512;
 constexpr std::int64_t far = 4096;
 /// Where lanes go one by one a round is long and ends in a misprediction: nothing of the next one is under way before.
 constexpr std::int64_t long_rounds_ahead = 4;
+/// Of more loads the CPU has no room for what four CTAs read.
+constexpr std::size_t most_pieces_far_ahead = 6;
 /// A longer piece of a row is a stream of its own.
 constexpr std::int64_t short_row = 256;
 
@@ -106,6 +113,14 @@ public:
     Pieces(FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape), strides_(graph) {}
 
     void run() {
+        std::set<std::pair<std::uint32_t, std::uint32_t>> pieces; // by statement: versions of blocks have them again
+        for (const Block& block : graph_.blocks) {
+            meets_barriers_ = meets_barriers_ || block.ends_with_barrier;
+            for (const GraphInstruction& instruction : block.instructions)
+                if (loads_device_memory(instruction.inst))
+                    pieces.emplace(instruction.inst.location.line, instruction.inst.location.column);
+        }
+        ctas_ahead_ = meets_barriers_ || pieces.size() > most_pieces_far_ahead || continues_in_y(graph_) ? 2 : 4;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
             for (GraphInstruction& instruction : graph_.blocks[block].instructions)
                 if (loads_device_memory(instruction.inst)) plan(instruction, graph_.forest.loop_of[block]);
@@ -120,7 +135,8 @@ private:
         if (loop == no_loop) {
             const bool is_row = shape_.ntid[1] * shape_.ntid[2] > 1;
             const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
-            if (is_row && row <= short_row) instruction.prefetch.ahead = std::int32_t(2 * row);
+            if (is_row ? row <= short_row : meets_barriers_)
+                instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * row);
             return;
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
@@ -216,6 +232,8 @@ private:
     FunctionGraph& graph_;
     const BlockShape& shape_;
     const LoopStrides strides_;
+    bool meets_barriers_ = false;
+    std::int64_t ctas_ahead_ = 2;
 };
 
 } // namespace

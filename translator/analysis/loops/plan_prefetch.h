@@ -7,13 +7,15 @@
 //   warp begins, so
 //     a grid-stride loop jumps from page to page, and what lies between is read when the lines' neighbours are long
 //     gone. It asks for the next warp's piece, and where lanes go one by one (atomics) for its own, some rounds ahead.
-//   * many lanes, loops in which steps take turns: what the step itself reads when its next turn comes, if the loop goes
-//   on until then. A CTA reads a piece of each page, less than the CPU's prefetchers need to see a stream.
+//   * many lanes, loops in which steps take turns: what the step itself reads when its next turn comes, if the loop
+//   goes on until then. A CTA reads a piece of each page, less than the CPU's prefetchers need to see a stream.
 //   * many lanes, loops that meet barriers, as in products of matrices by tiles: all warps make a round before the
 //   first makes
 //     the next, whose places are the same distance away for all. They often are in other pages, which the CPU does not
 //     foresee.
 //   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
+//   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement. A CTA that sums or
+//   sorts what it has read is long at that, and begins with misses otherwise.
 #pragma once
 
 #include "translator/analysis/graph/function_graph.h"
