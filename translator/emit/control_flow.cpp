@@ -10,6 +10,7 @@
 #include "translator/analysis/waits/joined_votes.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
+#include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/lower/alignment_check.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/floating_point.h"
@@ -101,9 +102,11 @@ void GraphEmitter::prepare(const RegionView& view, const RegionInterface& interf
     llvm::Type* mask_type = lanes_type(ir_.getInt1Ty());
     if (interface.entry_mask_bits)
         entry_mask_ = ir_.CreateBitCast(interface.entry_mask_bits, mask_type);
-    else if (interface.entry_mask_place)
-        entry_mask_ = from_bits(ir_.CreateLoad(ir_.getInt64Ty(), interface.entry_mask_place()));
-    else if (interface.entry_mask_full)
+    else if (interface.entry_mask_place) {
+        llvm::LoadInst* word = ir_.CreateLoad(ir_.getInt64Ty(), interface.entry_mask_place());
+        word->setMetadata(mask_word_metadata, llvm::MDNode::get(context(), {}));
+        entry_mask_ = from_bits(word);
+    } else if (interface.entry_mask_full)
         entry_mask_ = llvm::Constant::getAllOnesValue(mask_type);
     else
         entry_mask_ = lanes_with_threads();
@@ -318,7 +321,8 @@ void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& w
         const bool down = wanted.counter_factor < 0 || (wanted.counter_factor == 0 && wanted.counter_ahead < 0);
         llvm::Value* later =
             ir_.CreateAdd(wide(wanted.counter), distance_ahead(wanted, wanted.counter_ahead, wanted.counter_factor));
-        llvm::Value* bound = wide(wanted.bound);
+        llvm::Value* bound =
+            wanted.bound == no_value ? ir_.getInt64(std::uint64_t(wanted.bound_constant)) : wide(wanted.bound);
         llvm::Value* goes_on = down ? ir_.CreateICmpSGT(later, bound) : ir_.CreateICmpSLT(later, bound);
         ahead = ir_.CreateSelect(goes_on, ahead, ir_.getInt64(0)); // its own line, which it has
     }

@@ -235,7 +235,8 @@ private:
             for (ValueId value : barriers_.live_in[next]) save_live_out(emitter, value, barrier, frame, cta_out);
             save_guard_flags();
             if (frames_.saves_mask)
-                ir.CreateStore(emitter.to_bits(emitter.block_mask(barrier)), at(frame, frames_.mask_offset));
+                ir.CreateStore(emitter.to_bits(emitter.block_mask(barrier)), at(frame, frames_.mask_offset))
+                    ->setMetadata(mask_word_metadata, llvm::MDNode::get(unit_.context, {}));
             ir.CreateRet(ir.getInt32(std::uint32_t(next)));
         };
         interface.exit = [&] {
@@ -330,7 +331,9 @@ private:
             value.base = load(at(frame, place.offset));
             if (info.shape.is_affine() && info.shape.steps) value.stride = load(at(frame, place.stride_offset));
         } else if (scalar->isIntegerTy(1)) {
-            value.base = emitter.from_bits(ir.CreateLoad(ir.getInt64Ty(), at(frame, place.offset)));
+            llvm::LoadInst* word = ir.CreateLoad(ir.getInt64Ty(), at(frame, place.offset));
+            word->setMetadata(mask_word_metadata, llvm::MDNode::get(unit_.context, {}));
+            value.base = emitter.from_bits(word);
         } else {
             llvm::Type* lanes = emitter.lanes_type(scalar);
             value.base = ir.CreateAlignedLoad(lanes, at(frame, place.offset), lanes_alignment(lanes));
@@ -361,7 +364,8 @@ private:
             store(value.base, at(frame, place.offset));
             if (planned.is_affine() && planned.steps) store(value.stride, at(frame, place.stride_offset));
         } else if (is_mask_vector(value)) {
-            ir.CreateStore(emitter.to_bits(value.base), at(frame, place.offset));
+            ir.CreateStore(emitter.to_bits(value.base), at(frame, place.offset))
+                ->setMetadata(mask_word_metadata, llvm::MDNode::get(unit_.context, {}));
         } else {
             llvm::Instruction* save =
                 ir.CreateAlignedStore(value.base, at(frame, place.offset), lanes_alignment(value.base->getType()));

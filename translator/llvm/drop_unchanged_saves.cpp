@@ -23,6 +23,20 @@ const llvm::Argument* frame_of(const llvm::Value* address, const llvm::DataLayou
                : nullptr;
 }
 
+/// Lanes' bits are a word of 64 in the frame, whose other bits are zero: the load of the word that `value` was taken
+/// from, or null.
+const llvm::Value* mask_word(const llvm::Value* value) {
+    if (const auto* wide = llvm::dyn_cast<llvm::ZExtInst>(value)) {
+        value = wide->getOperand(0);
+        while (const auto* cast = llvm::dyn_cast<llvm::BitCastInst>(value)) value = cast->getOperand(0);
+        const auto* narrow = llvm::dyn_cast<llvm::TruncInst>(value);
+        if (!narrow || narrow->getType() != wide->getOperand(0)->getType()) return nullptr;
+        value = narrow->getOperand(0);
+    }
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+    return load && load->getMetadata(mask_word_metadata) ? load : nullptr;
+}
+
 bool is_unchanged_save(const llvm::StoreInst& store, const llvm::DataLayout& layout) {
     const llvm::Value* value = store.getValueOperand();
     if (const llvm::Value* number = canonicalized(value); number && store.getMetadata(any_nan_metadata)) value = number;
@@ -31,7 +45,8 @@ bool is_unchanged_save(const llvm::StoreInst& store, const llvm::DataLayout& lay
         if (const auto* bit = llvm::dyn_cast<llvm::TruncInst>(wide->getOperand(0));
             bit && bit->getType()->isIntegerTy(1) && bit->getOperand(0)->getType() == wide->getType())
             value = bit->getOperand(0);
-    const auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+    if (store.getMetadata(mask_word_metadata)) value = mask_word(value);
+    const auto* load = llvm::dyn_cast_or_null<llvm::LoadInst>(value);
     if (!load || load->getParent() != &store.getFunction()->getEntryBlock()) return false;
     llvm::APInt from, to;
     const llvm::Argument* frame = frame_of(store.getPointerOperand(), layout, to);

@@ -10,6 +10,8 @@ namespace ptarmigan::translator {
 /// Marks a pointer argument: its memory is read at the function's start and written where it returns, nothing else
 /// touches the same bytes.
 inline constexpr const char* frame_attribute = "ptarmigan-frame";
+/// Marks loads and stores of lanes' bits in a step's frame.
+inline constexpr const char* mask_word_metadata = "ptarmigan.mask_word";
 
 /// Removes stores of a value to the place in a marked argument's memory from where it was loaded.
 struct DropUnchangedSaves : llvm::PassInfoMixin<DropUnchangedSaves> {

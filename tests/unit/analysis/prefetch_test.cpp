@@ -104,8 +104,8 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
 TEST_CASE("prefetch: where steps take turns, the next turn's place while the loop lasts", "[prefetch]") {
     const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
     const std::string load = "add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use;
-    auto turns = [&](const std::string& round) {
-        test::AnalysedKernel kernel(begin + loop(load + round), {256, 1, 1}, 32);
+    auto turns_of = [](const std::string& body) {
+        test::AnalysedKernel kernel(body, {256, 1, 1}, 32);
         translator::choose_turn_loops(kernel.graph, kernel.shape, false);
         translator::plan_prefetch(kernel.graph, kernel.shape, 32);
         Places result;
@@ -113,14 +113,21 @@ TEST_CASE("prefetch: where steps take turns, the next turn's place while the loo
             for (const auto& instruction : block.instructions)
                 if (const translator::Prefetch& place = instruction.prefetch)
                     result.push_back(std::to_string(place.ahead) + "+" + std::to_string(place.factor) + " while +" +
-                                     std::to_string(place.counter_ahead) + " < " + kernel.graph.values[place.bound].name);
+                                     std::to_string(place.counter_ahead) + " to " +
+                                     (place.bound == translator::no_value ? std::to_string(place.bound_constant)
+                                                                          : kernel.graph.values[place.bound].name));
         return result;
     };
-    CHECK(turns("add.s64 %rd3, %rd3, 131072;") == Places{"1048576+0 while +8 < %r1"});
-    CHECK(turns("add.s64 %rd3, %rd3, 131072; add.u32 %r2, %r2, 3;") == Places{"1048576+0 while +32 < %r1"});
-    // near enough without; the counter gains something else than the address; it ends by what was read
+    auto turns = [&](const std::string& round) { return turns_of(begin + loop(load + round)); };
+    CHECK(turns("add.s64 %rd3, %rd3, 131072;") == Places{"1048576+0 while +8 to %r1"});
+    CHECK(turns("add.s64 %rd3, %rd3, 131072; add.u32 %r2, %r2, 3;") == Places{"1048576+0 while +32 to %r1"});
+    // by a run-time distance; while a number counts down
+    CHECK(turns("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == Places{"0+32 while +8 to %r1"});
+    CHECK(turns_of(begin + "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r2, [n]; mov.u64 %rd3, %rd1; mov.f32 %f1, 0f00000000;\n"
+                           "L: " + load + "add.s64 %rd3, %rd3, 131072; add.s32 %r2, %r2, -4; setp.ne.s32 %p1, %r2, 0; @%p1 bra L;\n"
+                           "st.global.f32 [%rd2], %f1; ret;") == Places{"1048576+0 while +-32 to 0"});
+    // near enough without; it ends by what was read
     CHECK(turns("add.s64 %rd3, %rd3, 1024;").empty());
-    CHECK(turns("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;").empty());
     CHECK(turns("add.s64 %rd3, %rd3, 131072; ld.global.u32 %r2, [%rd2];").empty());
 }
 

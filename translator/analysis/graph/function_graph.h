@@ -43,6 +43,7 @@ struct Prefetch {
     /// goes down; always if there is none. As alive as `stride`.
     ValueId counter = no_value, bound = no_value;
     std::int32_t counter_ahead = 0, counter_factor = 0;
+    std::int64_t bound_constant = 0; ///< where `bound` is no value
     explicit operator bool() const { return ahead != 0 || factor != 0; }
 };
 

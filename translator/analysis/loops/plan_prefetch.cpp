@@ -177,18 +177,22 @@ private:
         const GraphInstruction* test = strides_.sums().definition(condition).instruction;
         if (!test || !is_comparison(test->inst.form)) return false;
         const Operand &counter = test->inst[ptx::Role::a], &bound = test->inst[ptx::Role::b];
-        if (counter.kind != Operand::Kind::reg || bound.kind != Operand::Kind::reg ||
-            strides_.sums().is_inside(bound.index, loop) || !graph_.values[bound.index].shape.is_uniform())
-            return false;
+        const bool stays = bound.kind == Operand::Kind::imm ||
+                           (bound.kind == Operand::Kind::reg && !strides_.sums().is_inside(bound.index, loop) &&
+                            graph_.values[bound.index].shape.is_uniform());
+        if (counter.kind != Operand::Kind::reg || !stays) return false;
         const std::optional<LinearSum> sum = strides_.sums().of(counter.index, loop);
         if (!sum) return false;
         for (auto [term, factor] : sum->terms) {
             if (term.kind != LinearSum::Term::Kind::value || !strides_.sums().is_inside(term.id, loop)) continue;
             const Prefetch gain = gain_of(term.id, loop, rounds_per_turn);
-            if (factor != 1 || graph_.values[term.id].shape.is_varying() || !gain || gain.stride != prefetch.stride)
-                return false;
+            if (factor != 1 || graph_.values[term.id].shape.is_varying() || !gain) return false;
+            if (gain.factor != 0 && gain.stride != prefetch.stride) return false;
             prefetch.counter = term.id;
-            prefetch.bound = bound.index;
+            if (bound.kind == Operand::Kind::imm)
+                prefetch.bound_constant = std::int64_t(bound.value);
+            else
+                prefetch.bound = bound.index;
             prefetch.counter_ahead = gain.ahead;
             prefetch.counter_factor = gain.factor;
             return true;
