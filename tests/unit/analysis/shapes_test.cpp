@@ -60,8 +60,8 @@ TEST_CASE("uniform levels") {
 }
 
 TEST_CASE("floats have no distances, although an integer register holds them") {
-    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.eq.u32 %p1, %r2, 0; selp.f32 %r3, %r1, %r1, %p1;"
-                     "selp.b32 %r4, %r1, %r1, %p1; st.global.v2.u32 [%rd1], {%r3, %r4}; ret;", {64, 1, 1});
+    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.eq.u32 %p1, %r2, 0; add.u32 %r5, %r1, %r2; selp.f32 %r3, %r1, %r5, %p1;"
+                     "selp.b32 %r4, %r1, %r5, %p1; st.global.v2.u32 [%rd1], {%r3, %r4}; ret;", {64, 1, 1});
     CHECK(k.shape_of("%r3").is_varying());
     CHECK(k.shape_of("%r4").is_affine());
 }
@@ -189,6 +189,13 @@ TEST_CASE("what only instructions under a guard want is computed of what a choic
         // Another round's predicate is another one.
         CHECK(shape("LOOP: " + c, "@%p1 st.global.u32 [%rd1], %r7; mov.u32 %r7, %r5; setp.lt.u32 %p1, %r7, 9; @%p2 bra LOOP;").is_varying());
     }
+}
+
+TEST_CASE("a guarded copy of what was there, or a choice of one value, is that value") {
+    AnalysedKernel copied("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r1, 5; mov.u32 %r3, %r2; @%p1 mov.u32 %r3, %r2; st.global.u32 [%rd1], %r3; ret;");
+    CHECK(copied.count("mov") == 0);
+    AnalysedKernel chosen("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r1, 5; selp.u32 %r3, %r2, %r2, %p1; st.global.u32 [%rd1], %r3; ret;");
+    CHECK(chosen.count("selp") == 0);
 }
 
 TEST_CASE("votes are uniform only under a uniform mask") {

@@ -70,6 +70,7 @@ private:
     bool simplify_phi(Phi& phi);
     bool simplify_instruction(GraphInstruction& instruction, bool& dead);
     bool is_copy(const ptx::Instruction& inst) const;
+    bool is_same_either_way(const GraphInstruction& instruction) const;
     bool is_undefined(const Operand& operand);
     std::optional<Operand> chosen_side(const ptx::Instruction& inst);
     bool fold_undefined(const ptx::Instruction& inst);
@@ -223,6 +224,19 @@ bool Simplifier::fold_guard(GraphInstruction& instruction, bool& dead) {
     return true;
 }
 
+/// A guarded copy of what was there before, or a choice between a value and itself.
+bool Simplifier::is_same_either_way(const GraphInstruction& instruction) const {
+    const ptx::Instruction& inst = instruction.inst;
+    if (inst.form == ptx::FormId::selp) {
+        const Operand &d = inst.operands[0], &a = inst.operands[1], &b = inst.operands[2];
+        return inst.guard == ptx::no_id && d.kind == Operand::Kind::reg && a.kind == Operand::Kind::reg &&
+               b.kind == Operand::Kind::reg && a.index == b.index &&
+               graph_.values[d.index].type == graph_.values[a.index].type;
+    }
+    return inst.guard != ptx::no_id && is_copy(inst) && instruction.previous.size() == 1 &&
+           instruction.previous[0] == inst.operands[1].index;
+}
+
 bool Simplifier::simplify_instruction(GraphInstruction& instruction, bool& dead) {
     ptx::Instruction& inst = instruction.inst;
     if (inst.guard != ptx::no_id) inst.guard = find(inst.guard);
@@ -231,6 +245,10 @@ bool Simplifier::simplify_instruction(GraphInstruction& instruction, bool& dead)
         if (!definition) operand.index = find(operand.index);
     });
     bool changed = fold_guard(instruction, dead);
+    if (!dead && is_same_either_way(instruction)) {
+        dead = true;
+        return replace(inst.operands[0].index, inst.operands[1].index);
+    }
     // Any value will do in lanes whose guard is false.
     if (!dead && inst.guard != ptx::no_id && inst.form == ptx::FormId::mov && instruction.previous.size() == 1 &&
         graph_.values[instruction.previous[0]].is_undefined) {
