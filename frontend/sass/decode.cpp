@@ -163,7 +163,7 @@ private:
                             (code_.signed_bits(64, 18) * 256 * 65536 * 65536 + std::int64_t(code_.bits(24, 40)));
             return true;
         case 'W':
-            if (code_.bits(32, 2) < 2) return true;
+            if (code_.bits(32, 2) < 2 || inst_.architecture < 80) return true;
             static_cast<void>(code_.bit(uses_uniform));
             operand.kind = Kind::uniform;
             lacks_flag_ |= !uniform(operand.index, 24, 6);
@@ -207,7 +207,8 @@ private:
 
     /// A distance from the next instruction, in units of 4 bytes: bits 34 to 81, and on sm_90 below them 16 to 23.
     std::int64_t relative() {
-        if (form_.id == FormId::bssy && is_blackwell()) return code_.signed_bits(34, 30) * 4;
+        if (form_.id == FormId::bssy && (is_blackwell() || inst_.architecture < 80))
+            return code_.signed_bits(34, 30) * 4;
         const std::int64_t high = code_.signed_bits(34, 48);
         if (inst_.architecture < 90 || form_.id == FormId::bssy) return high * 4;
         return (high * 256 + std::int64_t(code_.bits(16, 8))) * 4;

@@ -60,6 +60,13 @@ std::optional<VectorType> vector_type(const Instruction& inst) {
 }
 
 std::string atomic_order(const Instruction& inst) {
+    if (inst.architecture < 80) switch (inst.code.bits(77, 4)) {
+        case 8:
+        case 9: return ".relaxed.cta";
+        case 10: return ".relaxed.gpu";
+        case 11: return ".relaxed.sys";
+        default: throw Unliftable("an order of memory that is not known");
+        }
     switch (inst.code.bits(77, 4)) {
     case 0: return ".relaxed.gpu"; // of code that ptxas did not write: atomic all the same
     case 5: return ".relaxed.cta";

@@ -38,8 +38,9 @@ void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
     // A loop of a warp whose lanes are elected in turn: each does what it is to do by itself, and once.
     if (inst.has("ANY") && (!inst.has("U") || !lone_lane_in_loop())) refuse_here();
-    if (inst.has("DIV") || inst.has("CONV")) { // lanes wait for each other at what follows
-        come_together(read(inst.operands[1]).text);
+    if (inst.has("DIV") || inst.has("CONV")) {   // lanes wait for each other at what follows
+        if (inst.operands[1].kind != Kind::none) // sm_75 does not say whose: the collective's mask does
+            come_together(read(inst.operands[1]).text);
         if (!block.falls_through) emit("bra " + way_to(block.successors.front()));
         return;
     }
@@ -166,6 +167,7 @@ void Lifter::trap(const Instruction& inst) {
 /// collective behind it, not of others that ptxas put between two of their own.
 std::string Lifter::mask(const Instruction& inst) {
     const CodeFacts::Collective* found = find_collective(facts_, inst);
+    if (found != nullptr && found->mask && inst.architecture < 80) return in_register(read_index(*found->mask));
     if (found != nullptr && found->is_of_all && !is_behind_division(inst))
         return pairs_[met_mask_bit] ? "%met_mask" : "0xffffffff";
     return collective_mask_.empty() ? std::string("0xffffffff") : collective_mask_;
@@ -253,10 +255,32 @@ void Lifter::shuffle(const Instruction& inst) {
     if (p.index != true_predicate) write_predicate(p, valid);
 }
 
+/// Code of sm_75 goes round a loop of its own until all lanes are here that a uniform branch is to take along: VOTE.ANY
+/// R, VOTEU.ANY UR, LOP3 0xc of both, BRA.U. A lane by itself always is.
+bool Lifter::is_gathering(const Instruction& inst) const {
+    const Operand& d = inst.operands[0];
+    if (inst.architecture >= 80 || !inst.has("ANY") || d.kind != Kind::uniform) return false;
+    const Block& block = blocks_[current_block_];
+    if (inst.address + 2 * instruction_size >= block.end) return false;
+    const Instruction &next = code_[inst.address / instruction_size + 1],
+                      &last = code_[block.end / instruction_size - 1];
+    constexpr std::int64_t in_second_only = 0x0c;
+    return next.form->id == FormId::lop3 && next.operands[1].index == zero_register &&
+           next.operands[3].kind == Kind::uniform && next.operands[3].index == d.index &&
+           next.operands[5].value == in_second_only && last.form->rule == "branch" && last.has("U");
+}
+
 void Lifter::vote(const Instruction& inst) {
     const Operand &d = inst.operands[0], &p = inst.operands[1];
     const Condition source = condition(inst.operands[2]);
     const bool has_result = d.index != (d.kind == Kind::uniform ? zero_uniform : zero_register);
+    if (has_result && source.name.empty() && source.value && is_gathering(inst)) {
+        const std::string lane = temporary(), bit = temporary();
+        emit("mov.u32 " + lane + ", %laneid");
+        emit("shl.b32 " + bit + ", 1, " + lane);
+        write(d, value_of(bit));
+        return;
+    }
     if (has_result && is_combined(inst)) {
         const std::string lane = temporary(), bit = temporary();
         emit("mov.u32 " + lane + ", %laneid");

@@ -629,10 +629,12 @@ void Lifter::vhmnmx(const Instruction& inst) {
 }
 
 void Lifter::hadd2(const Instruction& inst) {
-    const Operand &a = inst.operands[1], &b = inst.operands[2];
+    const bool is_turned = inst.architecture < 80 && is_zero_register(inst.operands[2]); // zero stands behind on sm_75
+    const Operand &a = inst.operands[is_turned ? 2 : 1], &b = inst.operands[is_turned ? 1 : 2];
     const bool bfloat = inst.has("BF16_V2");
     if (inst.has("F32")) { // -0 and a half: the conversion to f32
-        if (!is_zero_register(a) || !a.negated || a.swizzle > 1 || b.swizzle < 2 || inst.has("FTZ") || bfloat)
+        if (!is_zero_register(a) || !a.negated || (a.swizzle > 1 && !is_turned) || b.swizzle < 2 || inst.has("FTZ") ||
+            bfloat)
             refuse_here();
         const std::string pair = read_halves(b, false), half = "%h0", result = temporary();
         emit("cvt.u16.u32 " + half + ", " + pair);

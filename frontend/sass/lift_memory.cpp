@@ -92,6 +92,18 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
 
 /// .relaxed.gpu and the like, or nothing for weak accesses.
 std::string Lifter::memory_order(const Instruction& inst) const {
+    if (inst.architecture < 80) switch (inst.code.bits(77, 4)) {
+        case 4:
+        case 5:
+        case 6:
+        case 7: return "";
+        case 8:
+        case 9: return ".relaxed.cta";
+        case 10: return ".relaxed.gpu";
+        case 11: return ".relaxed.sys";
+        case 3: return "nc";
+        default: throw Unliftable("an order of memory that is not known");
+        }
     switch (inst.code.bits(77, 4)) {
     case 0: return "";
     case 5: return ".relaxed.cta";

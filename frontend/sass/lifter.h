@@ -315,6 +315,7 @@ private:
                      std::string_view space);
     std::string mask(const Instruction& inst);
     bool is_behind_division(const Instruction& inst) const;
+    bool is_gathering(const Instruction& inst) const;
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
     bool is_combined(const Instruction& inst);                       ///< see combined_atomics.h
     bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block

@@ -100,7 +100,7 @@ TEST_CASE("sass: every row of the table can be read, and no opcode stands twice"
 TEST_CASE("sass: instructions are printed as NVIDIA's disassembler prints them") {
     // One instruction of each opcode form and choice of modifiers in what ptxas 13.0 makes of tests/programs/ptx and
     // of PTX by Triton and Numba, and in a sample of PyTorch and cuBLAS.
-    for (const unsigned architecture : {80u, 90u, 100u, 120u}) {
+    for (const unsigned architecture : {75u, 80u, 90u, 100u, 120u}) {
         std::ifstream file(source_folder + "/tests/data/sass_sm_" + std::to_string(architecture) + ".txt");
         std::string line;
         unsigned count = 0;
