@@ -256,18 +256,23 @@ void Lifter::shuffle(const Instruction& inst) {
 }
 
 /// Code of sm_75 goes round a loop of its own until all lanes are here that a uniform branch is to take along: VOTE.ANY
-/// R, VOTEU.ANY UR, LOP3 0xc of both, BRA.U. A lane by itself always is.
+/// R and VOTEU.ANY UR, LOP3 (who is only in the second of them), BRA.U. A lane by itself, the answer to both, always
+/// goes.
 bool Lifter::is_gathering(const Instruction& inst) const {
     const Operand& d = inst.operands[0];
-    if (inst.architecture >= 80 || !inst.has("ANY") || d.kind != Kind::uniform) return false;
     const Block& block = blocks_[current_block_];
-    if (inst.address + 2 * instruction_size >= block.end) return false;
-    const Instruction &next = code_[inst.address / instruction_size + 1],
-                      &last = code_[block.end / instruction_size - 1];
-    constexpr std::int64_t in_second_only = 0x0c;
-    return next.form->id == FormId::lop3 && next.operands[1].index == zero_register &&
-           next.operands[3].kind == Kind::uniform && next.operands[3].index == d.index &&
-           next.operands[5].value == in_second_only && last.form->rule == "branch" && last.has("U");
+    const Instruction& last = code_[block.end / instruction_size - 1];
+    if (inst.architecture >= 80 || !inst.has("ANY") || last.form->rule != "branch" || !last.has("U")) return false;
+    for (std::uint32_t at = inst.address + instruction_size; at < block.end; at += instruction_size) {
+        const Instruction& next = code_[at / instruction_size];
+        if (next.form->id != FormId::lop3) continue;
+        const Operand &a = next.operands[2], &b = next.operands[3], &c = next.operands[4];
+        const std::int64_t function = next.operands[5].value; // 0xc: in b only, 0x30: in a only
+        return next.operands[1].index == zero_register && c.kind == Kind::reg && c.index == zero_register &&
+               a.kind == Kind::reg && b.kind == Kind::uniform && (function == 0x0c || function == 0x30) &&
+               d.index == (d.kind == Kind::uniform ? b.index : a.index);
+    }
+    return false;
 }
 
 void Lifter::vote(const Instruction& inst) {

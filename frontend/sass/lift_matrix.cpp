@@ -101,6 +101,22 @@ void Lifter::imma(const Instruction& inst) {
     write_results(inst.operands[0], results);
 }
 
+/// Products of numbers of 8 bits.
+void Lifter::qmma(const Instruction& inst) {
+    if (!is_unguarded(inst)) refuse_here("a condition");
+    const bool is_long = inst.has("16832"), single = inst.has("F32");
+    constexpr unsigned second_type = 79, first_type = 78;
+    const unsigned count = single ? 4 : 2;
+    const std::string left = fragment(inst.operands[1], is_long ? 4 : 2),
+                      right = fragment(inst.operands[2], is_long ? 2 : 1), addend = fragment(inst.operands[3], count);
+    const std::vector<std::string> results = result_temporaries(count);
+    const auto type = [&](unsigned bit) { return std::string(inst.code.bit(bit) ? ".e5m2" : ".e4m3"); };
+    const std::string sum = single ? ".f32" : ".f16";
+    emit("mma.sync.aligned." + std::string(is_long ? "m16n8k32" : "m16n8k16") + ".row.col" + sum + type(first_type) +
+         type(second_type) + sum + " " + list_of(results) + ", " + left + ", " + right + ", " + addend);
+    write_results(inst.operands[0], results);
+}
+
 /// Products of doubles, which lie in pairs of registers in PTX's order.
 void Lifter::dmma(const Instruction& inst) {
     for (const char* rounding : {"RM", "RP", "RZ"})

@@ -178,7 +178,7 @@ std::shared_ptr<MachineCode> MachineCode::read(std::string image, unsigned& arch
     if (!read_cubin({bytes, code->image_.size()}, code->cubin_, error)) return nullptr;
     architecture = code->cubin_.architecture;
     if (!lifts_architecture(architecture)) {
-        error = "machine code of sm_" + std::to_string(architecture) + " can't be lifted (sm_80 to sm_121 can)";
+        error = "machine code of sm_" + std::to_string(architecture) + " can't be lifted (sm_75 to sm_121 can)";
         return nullptr;
     }
     return code->declare(error) ? code : nullptr;
@@ -236,8 +236,8 @@ std::uint32_t MachineCode::count_instructions(const CubinKernel& kernel) const {
 std::string MachineCode::head(bool is_warpgroup_code, const std::string& variables) const {
     // Forms of the newest version are free to use; none is of a newer architecture than the code's. `debug`: what
     // ptxas folds and fuses it has folded and fused.
-    return std::string(".version ") + (cubin_.architecture >= 100 ? "9.0" : "8.5") + "\n.target sm_" +
-           std::to_string(cubin_.architecture) + (is_warpgroup_code ? "a" : "") +
+    return std::string(".version ") + (cubin_.architecture >= 100 || cubin_.architecture == 89 ? "9.0" : "8.5") +
+           "\n.target sm_" + std::to_string(cubin_.architecture) + (is_warpgroup_code ? "a" : "") +
            ", debug\n.address_size 64\n.extern .shared .align 16 .b8 sass_dynamic_shared[];\n" + functions_ + variables;
 }
 

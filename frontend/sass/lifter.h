@@ -436,6 +436,7 @@ public:
     LIFT_RULE(hmul2);
     LIFT_RULE(hmma);
     LIFT_RULE(imma);
+    LIFT_RULE(qmma);
     LIFT_RULE(dmma);
     LIFT_RULE(ldsm);
     LIFT_RULE(movm);

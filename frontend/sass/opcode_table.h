@@ -68,7 +68,7 @@ struct Form {
 struct Family {
     unsigned first, last;
 };
-inline constexpr Family families[] = {{75, 75}, {80, 89}, {90, 90}, {100, 119}, {120, 129}};
+inline constexpr Family families[] = {{75, 75}, {80, 88}, {89, 89}, {90, 90}, {100, 119}, {120, 129}};
 /// Index in `families`, which ends behind the last.
 unsigned family_of(unsigned architecture);
 

@@ -41,7 +41,7 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     if (ptx.result != runtime::ImageResult::ok) {
         if (ptx.result == runtime::ImageResult::no_binary_for_device) {
             ptx.advice = machine_code_advice(owner, loaded_objects(), ptx.advice);
-            if (!options.lifts) ptx.advice += "; PTARMIGAN_MACHINE_CODE=1 tries machine code of sm_80 to sm_121";
+            if (!options.lifts) ptx.advice += "; PTARMIGAN_MACHINE_CODE=1 tries machine code of sm_75 to sm_121";
         }
         log = (owner.empty() ? std::string() : owner + ": ") + describe_failure(ptx);
         runtime::set_repeated_error_detail(log); // NCCL asks for 20 such images
