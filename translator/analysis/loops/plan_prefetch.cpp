@@ -3,10 +3,10 @@
 // reduce 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the
 // caches); transpose 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
 // On two Zen 5 cores (2026-11-27, CPU ms, 2, 4 and 8 CTAs ahead): stencil 4.8 to 5.0, 4.0 to 4.1 and 3.6, lbm (nine
-// arrays) 4.1 to 4.5, 5.1 and 4.8, transpose 5.7 to 6.0, 6.2 and 6.3; a row of 256 threads and a tree of sums
-// (cg_apply) 12.1 without, 7.1 two CTAs ahead, 7.5 eight; saxpy 3.2 without, 3.6. Histogram (2026-11-22, two cores of
-// an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2 34 to 40, 4 22 to 38, 8 29 to 47, 16
-// 46 to 55; without the next warp's piece some ms more.
+// arrays) 4.1 to 4.5, 5.1 and 4.8, fdtd_e (six loads; AVX2) 2.7, 3.0 and -, transpose 5.7 to 6.0, 6.2 and 6.3; a row of
+// 256 threads and a tree of sums (cg_apply) 12.1 without, 7.1 two CTAs ahead, 7.5 eight; saxpy 3.2 without, 3.6.
+// Histogram (2026-11-22, two cores of an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2
+// 34 to 40, 4 22 to 38, 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
 #include "translator/analysis/loops/plan_prefetch.h"
 
 #include "translator/analysis/graph/form_queries.h"
@@ -30,7 +30,7 @@ constexpr std::int64_t far = 4096;
 /// Where lanes go one by one a round is long and ends in a misprediction: nothing of the next one is under way before.
 constexpr std::int64_t long_rounds_ahead = 4;
 /// Of more loads the CPU has no room for what four CTAs read.
-constexpr std::size_t most_pieces_far_ahead = 6;
+constexpr std::size_t most_pieces_far_ahead = 5;
 /// A longer piece of a row is a stream of its own.
 constexpr std::int64_t short_row = 256;
 
