@@ -262,13 +262,14 @@ const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
 const auto library_queries =
     sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_number)}, {51, slot(stream_object)}});
 const auto module_queries = sized_table<0x6e163fbe, 99>({{7, slot(visit_functions)}});
-/// cuBLASLt asks slot 4 of it for two numbers where it chooses a product of f16, without asking whether there is a
-/// table, and goes on without them: nothing that a user could do anything about. No recording says what they are.
-CUresult blas_numbers(void*, void*) {
-    runtime::log(runtime::LogLevel::info, "cuBLASLt's question for two numbers (table 1734dc26) has no answer");
+/// cuBLASLt asks slot 4 of it for two objects where it chooses a product of f16, without asking whether there is a table,
+/// and goes on without them: nothing that a user could do anything about. An H200's driver, whose table has 17 slots,
+/// makes two new ones at each call (3 before cuInit, 201 without a context); what they are for is not known.
+CUresult blas_objects(void*, void*) {
+    runtime::log(runtime::LogLevel::info, "cuBLASLt's question for two objects (table 1734dc26) has no answer");
     return 801;
 }
-const auto blas_queries = sized_table<0x1734dc26, 64>({{4, slot(blas_numbers)}});
+const auto blas_queries = sized_table<0x1734dc26, 64>({{4, slot(blas_objects)}});
 
 /// cuPTI tells its version, which JAX asks for, and the time only where this table is. What it calls in it when it is
 /// to profile (slot 32 first) answers 801, and cuPTI says that to its caller.
