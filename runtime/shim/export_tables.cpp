@@ -262,9 +262,9 @@ const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
 const auto library_queries =
     sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_number)}, {51, slot(stream_object)}});
 const auto module_queries = sized_table<0x6e163fbe, 99>({{7, slot(visit_functions)}});
-/// cuBLASLt asks slot 4 of it for two objects where it chooses a product of f16, without asking whether there is a table,
-/// and goes on without them: nothing that a user could do anything about. An H200's driver, whose table has 17 slots,
-/// makes two new ones at each call (3 before cuInit, 201 without a context); what they are for is not known.
+/// cuBLASLt asks slot 4 of it for two objects where it chooses a product of f16, without asking whether there is a
+/// table, and goes on without them: nothing that a user could do anything about. An H200's driver, whose table has 17
+/// slots, makes two new ones at each call (3 before cuInit, 201 without a context); what they are for is not known.
 CUresult blas_objects(void*, void*) {
     runtime::log(runtime::LogLevel::info, "cuBLASLt's question for two objects (table 1734dc26) has no answer");
     return 801;
