@@ -127,6 +127,9 @@ TEST_CASE("sass: an instruction with a bit that its row does not name is refused
     CHECK(sass::decode(packs, 0, instruction, 90));
     CHECK_FALSE(sass::decode(unpacks, 0, instruction, 90));
     CHECK(sass::describe(instruction) == "F2FP.F16.E4M3.UNPACK_B with bits 82");
+    // What no row has is named all the same: a product of sm_100's tensor memory.
+    CHECK_FALSE(sass::decode({0x0c0075ea, 0x0001e20008200009}, 0, instruction, 100));
+    CHECK(sass::describe(instruction) == "UTCHMMA, opcode 0x5ea");
     // DSETP's comparisons 0 and 15 are MIN and MAX, a warp barrier's operand is elsewhere on sm_90.
     CHECK(sass::decode({0x000000120200722a, 0x003fde000390f000}, 0, instruction, 90));
     CHECK(instruction.has("MAX"));
