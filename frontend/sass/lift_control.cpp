@@ -256,8 +256,8 @@ void Lifter::shuffle(const Instruction& inst) {
 }
 
 /// Code of sm_75 goes round a loop of its own until all lanes are here that a uniform branch is to take along: VOTE.ANY
-/// R and VOTEU.ANY UR, LOP3 (who is only in the second of them), BRA.U. A lane by itself, the answer to both, always
-/// goes.
+/// R and VOTEU.ANY UR (at -O0 VOTE.ANY of another register), LOP3 (who is only in the second of them), BRA.U. A lane by
+/// itself, the answer to both, always goes.
 bool Lifter::is_gathering(const Instruction& inst) const {
     const Operand& d = inst.operands[0];
     const Block& block = blocks_[current_block_];
@@ -269,8 +269,9 @@ bool Lifter::is_gathering(const Instruction& inst) const {
         const Operand &a = next.operands[2], &b = next.operands[3], &c = next.operands[4];
         const std::int64_t function = next.operands[5].value; // 0xc: in b only, 0x30: in a only
         return next.operands[1].index == zero_register && c.kind == Kind::reg && c.index == zero_register &&
-               a.kind == Kind::reg && b.kind == Kind::uniform && (function == 0x0c || function == 0x30) &&
-               d.index == (d.kind == Kind::uniform ? b.index : a.index);
+               a.kind == Kind::reg && (b.kind == Kind::uniform || b.kind == Kind::reg) &&
+               (function == 0x0c || function == 0x30) &&
+               ((d.kind == a.kind && d.index == a.index) || (d.kind == b.kind && d.index == b.index));
     }
     return false;
 }
