@@ -195,8 +195,7 @@ PTM_API(cuCtxAttach, CUcontext* handle, unsigned flags) {
 /// Of the current context only, and of the primary one without effect (an H200 says so).
 PTM_API(cuCtxDetach, CUcontext handle) {
     const auto context = find_handle<Context>(handle);
-    if (!context || context != runtime::current_context_shared())
-        return entry([] { return Status::invalid_context; });
+    if (!context || context != runtime::current_context_shared()) return entry([] { return Status::invalid_context; });
     if (context->is_primary() || context->detach()) return entry([] { return Status::success; });
     return destroy_context(handle);
 }
