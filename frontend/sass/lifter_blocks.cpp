@@ -156,7 +156,14 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
         if (rule == "imad_wide" || rule == "cs2r" || rule.starts_with('d') || inst.form->name.ends_with("64"))
             count = 2;
         if (rule == "hmma" || rule == "imma" || rule == "ldsm") count = 4;
-        for (unsigned k = 0; k < count; ++k) state.registers.erase(target + k);
+        if (rule == "f2i") count = inst.has("U64") || inst.has("S64") ? 2 : 1;
+        for (unsigned k = 0; k < count; ++k) {
+            // Counts err upwards (R0 of a conversion from a double), and no code that has a stack writes R1 so.
+            if (target + k == stack_pointer)
+                state.is_exact = false;
+            else
+                state.registers.erase(target + k);
+        }
         if (result && is_certain) state.registers[target] = *result;
         return true;
     }
