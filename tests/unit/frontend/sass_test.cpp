@@ -601,6 +601,11 @@ TEST_CASE("sass: what the stack holds is named by its place where R1 is followed
     }
     // Not where it depends on who calls.
     CHECK(lifted_text("tests/programs/cubin/recursion.sm_90.cubin").find("[sass_stack") == std::string::npos);
+    // R1 does not become another place by a conversion to R0, whose operand is a pair and its result none.
+    const std::string converted = lifted_text("tests/programs/cubin/conversion_beside_stack.sm_90.cubin");
+    CHECK(converted.find("[sass_stack+144]") != std::string::npos);
+    CHECK(converted.find("[sass_stack]") == std::string::npos);
+    CHECK(converted.find("[sass_stack+16]") == std::string::npos);
 }
 
 TEST_CASE("sass: a stack that goes below the size that the file gives is asked where R1 is written") {
