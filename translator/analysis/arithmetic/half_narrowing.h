@@ -25,12 +25,7 @@ protected:
         return operand.kind == Operand::Kind::reg && !operand.negated && is_wide(operand.index) &&
                ptx::bit_size(operand.type) == 64;
     }
-    std::optional<std::uint64_t> constant(const Operand& operand) const {
-        if (operand.kind == Operand::Kind::imm) return operand.value;
-        if (operand.kind == Operand::Kind::reg && graph_.values[operand.index].is_constant)
-            return graph_.values[operand.index].constant;
-        return std::nullopt;
-    }
+    std::optional<std::uint64_t> constant(const Operand& operand) const { return constant_of(graph_, operand); }
     /// Of 64 bits, without a guard.
     static bool is_plain(const ptx::Instruction& inst, FormId form) {
         return inst.form == form && inst.guard == ptx::no_id && ptx::bit_size(inst.type()) == 64;

@@ -48,11 +48,7 @@ private:
         return any;
     }
 
-    std::optional<std::uint64_t> constant(const Operand& operand) const {
-        if (operand.kind == Operand::Kind::imm) return operand.value;
-        if (operand.kind != Operand::Kind::reg || !graph_.values[operand.index].is_constant) return std::nullopt;
-        return graph_.values[operand.index].constant;
-    }
+    std::optional<std::uint64_t> constant(const Operand& operand) const { return constant_of(graph_, operand); }
 
     void need(ValueId value, std::uint64_t bits) {
         if ((needed_[value] | bits) == needed_[value]) return;

@@ -77,10 +77,8 @@ private:
 
     // --- operands ---
     std::optional<std::uint32_t> number(const Operand& operand) const {
-        if (operand.kind == Operand::Kind::imm) return std::uint32_t(operand.value);
-        if (operand.kind == Operand::Kind::reg && graph_.values[operand.index].is_constant)
-            return std::uint32_t(graph_.values[operand.index].constant);
-        return std::nullopt;
+        const auto value = constant_of(graph_, operand);
+        return value ? std::optional(std::uint32_t(*value)) : std::nullopt;
     }
     bool is_number(const Operand& operand, std::uint32_t value) const { return number(operand) == value; }
     /// A register of 32 bits or a constant.

@@ -7,6 +7,8 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace ptarmigan::translator {
@@ -27,5 +29,14 @@ using FewValues = boost::container::small_vector<ValueId, 12>;
 FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instruction);
 /// Values read: operands, guard and previous.
 FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction);
+
+/// The number that an immediate, or a register whose value is known, holds; whether it is read negated is not looked
+/// at.
+inline std::optional<std::uint64_t> constant_of(const FunctionGraph& graph, const ptx::Operand& operand) {
+    if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
+    if (operand.kind == ptx::Operand::Kind::reg && graph.values[operand.index].is_constant)
+        return graph.values[operand.index].constant;
+    return std::nullopt;
+}
 
 } // namespace ptarmigan::translator

@@ -19,13 +19,6 @@ using ptx::Operand;
 
 namespace {
 
-std::optional<std::uint64_t> constant(const FunctionGraph& graph, const Operand& operand) {
-    if (operand.kind == Operand::Kind::imm) return operand.value;
-    if (operand.kind == Operand::Kind::reg && graph.values[operand.index].is_constant)
-        return graph.values[operand.index].constant;
-    return std::nullopt;
-}
-
 std::uint32_t threads_of(const BlockShape& block) {
     return block.ntid[0] * block.ntid[1] * block.ntid[2];
 }
@@ -33,8 +26,8 @@ std::uint32_t threads_of(const BlockShape& block) {
 /// Barrier 0, and the number of threads is the CTA's.
 bool is_for_all(const FunctionGraph& graph, const ptx::Instruction& inst, std::uint32_t threads) {
     const Operand& count = inst[ptx::Role::b];
-    return constant(graph, inst[ptx::Role::a]) == std::uint64_t(0) &&
-           (count.kind == Operand::Kind::none || constant(graph, count) == std::uint64_t(threads));
+    return constant_of(graph, inst[ptx::Role::a]) == std::uint64_t(0) &&
+           (count.kind == Operand::Kind::none || constant_of(graph, count) == std::uint64_t(threads));
 }
 
 RegionView region_from(const FunctionGraph& graph, BlockId entry, const std::vector<bool>& is_cut) {
@@ -100,8 +93,8 @@ void BarrierPlanner::check_barriers() {
             if (inst.form == ptx::FormId::wgmma_commit_group) continue;
             if (ptx::form_info(inst.form).shape == ptx::ShapeRule::uniform) refuse(inst, "barrier with a reduction");
             const ptx::Operand& count = inst[ptx::Role::b];
-            if (constant(graph_, inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
-            if (count.kind != ptx::Operand::Kind::none && constant(graph_, count) != std::uint64_t(threads_))
+            if (constant_of(graph_, inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
+            if (count.kind != ptx::Operand::Kind::none && constant_of(graph_, count) != std::uint64_t(threads_))
                 refuse(inst, "barrier for part of the CTA");
         }
     }

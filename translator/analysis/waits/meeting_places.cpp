@@ -4,6 +4,7 @@
 #include "translator/analysis/graph/branch_levels.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
 #include "translator/analysis/waits/converged_waits.h"
@@ -63,12 +64,7 @@ private:
         return mask.kind == ptx::Operand::Kind::reg && inst.guard == ptx::no_id &&
                std::find(active.begin(), active.end(), mask.index) != active.end();
     }
-    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
-        if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
-        if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
-            return graph_.values[operand.index].constant;
-        return std::nullopt;
-    }
+    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const { return constant_of(graph_, operand); }
     /// Lanes at `a` and at `b` may be there for each other.
     bool may_match(const ptx::Instruction& a, const ptx::Instruction& b) const {
         if (has_effect(a, Effects::barrier) || has_effect(b, Effects::barrier))

@@ -52,13 +52,6 @@ bool is_fence_of_all(const ptx::Instruction& inst) {
            (inst.has(Modifier::gl) || inst.has(Modifier::gpu) || inst.has(Modifier::sys));
 }
 
-std::optional<std::uint64_t> constant_of(const FunctionGraph& graph, const Operand& operand) {
-    if (operand.kind == Operand::Kind::imm) return operand.value;
-    if (operand.kind == Operand::Kind::reg && graph.values[operand.index].is_constant)
-        return graph.values[operand.index].constant;
-    return std::nullopt;
-}
-
 class SpinSearch {
 public:
     SpinSearch(const FunctionGraph& graph, WaitingLoops which, bool mbarriers)
