@@ -22,26 +22,18 @@ public:
         const Edges successors = successor_edges(graph_), predecessors = reverse_edges(successors);
         const DominatorTree tree(successors, predecessors, 0);
         // Down the tree: what the branch above says holds for all blocks below.
-        struct Visit {
-            BlockId block;
-            std::size_t child = 0, known = 0;
-        };
-        std::vector<Visit> visits{{0}};
-        while (!visits.empty()) {
-            Visit& visit = visits.back();
-            const BlockId block = visit.block;
-            if (visit.child == 0) {
-                visit.known = known_.size();
+        std::vector<std::size_t> known; ///< what held above each block on the way down
+        walk_down(
+            tree,
+            [&](BlockId block) {
+                known.push_back(known_.size());
                 note_branch(predecessors, block);
                 resolve(block);
-            }
-            if (visit.child < tree.children(block).size()) {
-                visits.push_back({tree.children(block)[visit.child++]});
-                continue;
-            }
-            for (; known_.size() > visit.known; known_.pop_back()) facts_[known_.back()].reset();
-            visits.pop_back();
-        }
+            },
+            [&](BlockId) {
+                for (; known_.size() > known.back(); known_.pop_back()) facts_[known_.back()].reset();
+                known.pop_back();
+            });
         return changed_;
     }
 

@@ -40,6 +40,29 @@ private:
     Edges children_;
 };
 
+/// Calls enter(block) for each block down the tree, before the blocks that it dominates, and leave(block) behind these:
+/// for what holds below a block only. Not by recursion: trees are as deep as graphs are long.
+template <typename Enter, typename Leave> void walk_down(const DominatorTree& tree, Enter&& enter, Leave&& leave) {
+    struct Visit {
+        BlockId block;
+        std::size_t child;
+    };
+    std::vector<Visit> visits{{0, 0}};
+    enter(BlockId(0));
+    while (!visits.empty()) {
+        Visit& visit = visits.back();
+        const std::vector<BlockId>& children = tree.children(visit.block);
+        if (visit.child < children.size()) {
+            const BlockId child = children[visit.child++];
+            enter(child);
+            visits.push_back({child, 0});
+            continue;
+        }
+        leave(visit.block);
+        visits.pop_back();
+    }
+}
+
 /// For each block the blocks at whose entry its dominance ends.
 Edges dominance_frontiers(const DominatorTree& tree, const Edges& predecessors);
 
