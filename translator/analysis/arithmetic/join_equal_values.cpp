@@ -51,11 +51,7 @@ private:
             if (operand.kind == Operand::Kind::special && !is_constant(ptx::SpecialRegister(operand.index)))
                 return false;
         }
-        if (!has_effect(inst, ptx::Effects::load)) return true;
-        const Operand& place = accessed_memory(inst); // a kernel's parameters are never written
-        return graph_.is_entry && inst.form == ptx::FormId::ld && inst.space == ptx::StateSpace::param &&
-               place.kind == Operand::Kind::address && place.base == Operand::Base::variable &&
-               place.scope == ptx::VariableScope::parameter;
+        return !has_effect(inst, ptx::Effects::load) || loads_kernel_parameter(graph_, inst);
     }
     static bool is_constant(ptx::SpecialRegister special) {
         using enum ptx::SpecialRegister;

@@ -62,9 +62,7 @@ bool ResidueAnalysis::visit(const GraphInstruction& instruction) {
 bool ResidueAnalysis::visit_parameter_load(const GraphInstruction& instruction) {
     const ptx::Instruction& inst = instruction.inst;
     const Operand& address = inst[Role::a];
-    if (!graph_.is_entry || inst.form != FormId::ld || inst.space != ptx::StateSpace::param ||
-        address.kind != Operand::Kind::address || address.base != Operand::Base::variable ||
-        address.scope != ptx::VariableScope::parameter || inst.guard != ptx::no_id || ptx::byte_size(inst.type()) == 0)
+    if (!loads_kernel_parameter(graph_, inst) || inst.guard != ptx::no_id || ptx::byte_size(inst.type()) == 0)
         return false;
     const ptx::Function& entry = graph_.module->functions[graph_.function];
     std::uint64_t offset = ptx::parameter_layout(entry).offsets.at(address.index) + address.value;

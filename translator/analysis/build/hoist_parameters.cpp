@@ -41,12 +41,7 @@ private:
         const auto infos = ptx::form_info(inst.form).operands;
         for (unsigned i = 0; i < inst.operand_count; ++i)
             if (inst.operands[i].kind == Operand::Kind::special && !is_measure(inst.operands[i])) return false;
-        if (has_effect(inst, ptx::Effects::load)) {
-            const Operand& place = accessed_memory(inst);
-            return graph_.is_entry && inst.form == ptx::FormId::ld && inst.space == ptx::StateSpace::param &&
-                   place.kind == Operand::Kind::address && place.base == Operand::Base::variable &&
-                   place.scope == ptx::VariableScope::parameter;
-        }
+        if (has_effect(inst, ptx::Effects::load)) return loads_kernel_parameter(graph_, inst);
         const FewValues results = definitions(graph_, instruction);
         if (results.empty() || std::any_of(results.begin(), results.end(),
                                            [&](ValueId value) { return ptx::is_float(graph_.values[value].type); }))

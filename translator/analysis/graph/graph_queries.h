@@ -30,6 +30,15 @@ FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instru
 /// Values read: operands, guard and previous.
 FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction);
 
+/// An `ld` of a kernel's own parameter, which nothing writes; not of a call's returns, which are in the same state
+/// space.
+inline bool loads_kernel_parameter(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const ptx::Operand& address = inst[ptx::Role::a];
+    return graph.is_entry && inst.form == ptx::FormId::ld && inst.space == ptx::StateSpace::param &&
+           address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::variable &&
+           address.scope == ptx::VariableScope::parameter;
+}
+
 /// The number that an immediate, or a register whose value is known, holds; whether it is read negated is not looked
 /// at.
 inline std::optional<std::uint64_t> constant_of(const FunctionGraph& graph, const ptx::Operand& operand) {

@@ -119,9 +119,7 @@ private:
         const Operand& address = inst[Role::a];
         const Operand& target = inst[Role::d];
         const unsigned bits = ptx::bit_size(inst.type());
-        if (inst.space != ptx::StateSpace::param || address.kind != Operand::Kind::address ||
-            address.base != Operand::Base::variable || address.scope != ptx::VariableScope::parameter || bits == 0 ||
-            bits > 64 || ptx::is_float(inst.type()))
+        if (!loads_kernel_parameter(graph_, inst) || bits == 0 || bits > 64 || ptx::is_float(inst.type()))
             return std::nullopt;
         const ptx::Function& entry = graph_.module->functions[graph_.function];
         std::uint64_t offset = ptx::parameter_layout(entry).offsets.at(address.index) + address.value;

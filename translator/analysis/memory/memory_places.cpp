@@ -2,6 +2,7 @@
 #include "translator/analysis/memory/memory_places.h"
 
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/memory/alignment.h"
 
 #include <algorithm>
@@ -59,9 +60,7 @@ MemoryPlaces::Base MemoryPlaces::base_of(ValueId value, unsigned loads_left, uns
         return {Root::variable, pair(std::uint64_t(inst.operands[1].scope), inst.operands[1].index)};
     if (!has_effect(inst, ptx::Effects::load) || inst.vector_size != 1 || loads_left == 0) return {};
     const Operand& address = inst[ptx::Role::a];
-    if (inst.space == StateSpace::param && address.kind == Operand::Kind::address &&
-        address.base == Operand::Base::variable)
-        return {Root::parameter, pair(address.index, address.value)};
+    if (loads_kernel_parameter(graph_, inst)) return {Root::parameter, pair(address.index, address.value)};
     const MemoryPlace place = place_of(inst, loads_left - 1);
     if (place.root == Root::unknown || !place.distance || !place.distance->terms.empty()) return {};
     const auto [entry, is_new] =

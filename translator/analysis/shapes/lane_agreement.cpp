@@ -112,10 +112,7 @@ private:
         if (is_needed_.contains(made)) return true;
         if (needed_.size() > most_operands) return false;
         const ptx::Instruction& inst = made->inst;
-        const Operand& address = inst[Role::a];
-        const bool is_parameter = graph_.is_entry && inst.space == ptx::StateSpace::param && inst.form == FormId::ld &&
-                                  address.kind == Operand::Kind::address && address.base == Operand::Base::variable;
-        if (!is_parameter) {
+        if (!loads_kernel_parameter(graph_, inst)) {
             if (!is_pure(inst)) return false;
             const auto infos = ptx::form_info(inst.form).operands;
             for (unsigned i = 0; i < inst.operand_count; ++i)
