@@ -140,6 +140,16 @@ TEST_CASE("prefetch: where warps meet at each round, the next round's place", "[
     CHECK(met("add.s64 %rd3, %rd3, -64;") == Places{"-64+0*"});
     CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == Places{"0+4*%r1"});
     CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8; sub.s64 %rd3, %rd3, 8;") == Places{"-8+4*%r1"});
+    // rows of a matrix by number: the pitch is a factor; squares; a pitch that nobody reads behind the barrier
+    const std::string index = "add.u32 %r7, %r2, 3; ";
+    const std::string row = "mad.lo.s32 %r8, %r7, %r1, %r5; mul.wide.s32 %rd8, %r8, 4; add.s64 %rd7, %rd2, %rd8;";
+    const std::string load = "ld.global.f32 %f2, [%rd7];" + use;
+    auto by_number = [&](const std::string& body) { return places("mov.u32 %r5, %tid.x; " + loop(body)); };
+    CHECK(by_number(index + row + load + "bar.sync 0;") == Places{"0+4*%r1"});
+    CHECK(by_number("sub.u32 %r7, 3, %r2; shl.b32 %r7, %r7, 1;" + row + load + "bar.sync 0;") == Places{"0+-8*%r1"});
+    CHECK(by_number("mul.lo.u32 %r7, %r2, %r2;" + row + load + "bar.sync 0;").empty());
+    CHECK(places("mov.u32 %r5, %tid.x; ld.param.u32 %r9, [n]; add.u32 %r9, %r9, 1; " +
+                 loop(index + "mad.lo.s32 %r8, %r7, %r9, %r5; mul.wide.s32 %rd8, %r8, 4; add.s64 %rd7, %rd2, %rd8; bar.sync 0;" + load)).empty());
     // the line at hand; lanes that go apart; what was read; two values
     CHECK(met("add.s64 %rd3, %rd3, 4;").empty());
     CHECK(met("add.s64 %rd3, %rd3, %rd6;").empty());

@@ -9,6 +9,11 @@
 
 namespace ptarmigan::translator {
 
+namespace {
+/// As linear_sums' own.
+constexpr unsigned step_limit = 256;
+} // namespace
+
 std::optional<std::int64_t> LoopStrides::of(ValueId value, std::uint32_t loop) const {
     const std::optional<LinearSum> gain = gain_of(value, loop);
     if (!gain || !gain->terms.empty()) return std::nullopt;
@@ -17,7 +22,64 @@ std::optional<std::int64_t> LoopStrides::of(ValueId value, std::uint32_t loop) c
 
 std::optional<LinearSum> LoopStrides::gain_of(ValueId value, std::uint32_t loop) const {
     const std::optional<LinearSum> sum = sums_.of(value, loop);
-    return sum ? gain_of(*sum, loop) : std::nullopt;
+    if (sum) return gain_of(*sum, loop);
+    unsigned steps_left = step_limit;
+    return gain_through_products(value, loop, steps_left);
+}
+
+/// `row * pitch` is no sum, but gains `pitch` for each row.
+std::optional<LinearSum> LoopStrides::gain_through_products(ValueId value, std::uint32_t loop,
+                                                            unsigned& steps_left) const {
+    using ptx::FormId;
+    if (const std::optional<LinearSum> sum = sums_.of(value, loop)) return gain_of(*sum, loop);
+    const GraphInstruction* definition = sums_.definition(value).instruction;
+    if (steps_left == 0 || !definition || !definition->previous.empty()) return std::nullopt;
+    --steps_left;
+    const ptx::Instruction& inst = definition->inst;
+    const auto gain = [&](unsigned index) -> std::optional<LinearSum> {
+        const ptx::Operand& operand = inst.operands[index];
+        if (operand.kind == ptx::Operand::Kind::imm || operand.kind == ptx::Operand::Kind::special) return LinearSum{};
+        if (operand.kind != ptx::Operand::Kind::reg || operand.negated) return std::nullopt;
+        return gain_through_products(operand.index, loop, steps_left);
+    };
+    const auto stays = [](const std::optional<LinearSum>& gained) {
+        return gained && gained->terms.empty() && gained->constant == 0;
+    };
+    const auto plus = [](const std::optional<LinearSum>& a, const std::optional<LinearSum>& b,
+                         std::int64_t factor) -> std::optional<LinearSum> {
+        if (!a || !b) return std::nullopt;
+        return a->plus(*b, factor);
+    };
+    const auto product = [&]() -> std::optional<LinearSum> {
+        std::optional<LinearSum> a = gain(1), b = gain(2);
+        const bool a_moves = !stays(a);
+        if (!a || !b || (a_moves && !stays(b))) return std::nullopt;
+        const std::optional<LinearSum> fixed = sums_.of(inst.operands[a_moves ? 2 : 1], loop);
+        const LinearSum& moving = a_moves ? *a : *b;
+        if (!fixed || (!fixed->terms.empty() && !moving.terms.empty())) return std::nullopt;
+        return fixed->terms.empty() ? LinearSum{}.plus(moving, fixed->constant)
+                                    : LinearSum{}.plus(*fixed, moving.constant);
+    };
+    switch (inst.form) {
+    case FormId::mov:
+    case FormId::cvta:
+    case FormId::cvta_to:
+    case FormId::cvt_same_32:
+    case FormId::cvt_same_64:
+    case FormId::cvt_widen_64: return gain(1);
+    case FormId::add_int: return plus(gain(1), gain(2), 1);
+    case FormId::sub_int: return plus(gain(1), gain(2), -1);
+    case FormId::mul_lo:
+    case FormId::mul_wide: return product();
+    case FormId::mad_lo:
+    case FormId::mad_wide: return plus(product(), gain(3), 1);
+    case FormId::shl: {
+        const ptx::Operand& amount = inst.operands[2];
+        if (amount.kind != ptx::Operand::Kind::imm || amount.value > 31) return std::nullopt;
+        return plus(LinearSum{}, gain(1), std::int64_t(1) << amount.value);
+    }
+    default: return std::nullopt;
+    }
 }
 
 std::optional<LinearSum> LoopStrides::gain_of(const LinearSum& sum, std::uint32_t loop) const {

@@ -13,7 +13,8 @@ public:
     /// What `value` gains by a round of `loop`; none if that is not a constant that is seen to be one. As linear_sums.h
     /// says, for hints only.
     std::optional<std::int64_t> of(ValueId value, std::uint32_t loop) const;
-    /// The same as a sum over values that `loop` leaves alone; none if it is no such sum.
+    /// The same as a sum over values that `loop` leaves alone; none if it is no such sum. Products of what moves with
+    /// one of these values are looked through.
     std::optional<LinearSum> gain_of(ValueId value, std::uint32_t loop) const;
     /// Of a sum over the header's phis and values that `loop` leaves alone.
     std::optional<LinearSum> gain_of(const LinearSum& sum, std::uint32_t loop) const;
@@ -22,6 +23,8 @@ public:
     const LinearSums& sums() const { return sums_; }
 
 private:
+    std::optional<LinearSum> gain_through_products(ValueId value, std::uint32_t loop, unsigned& steps_left) const;
+
     const FunctionGraph& graph_;
     const LinearSums sums_;
 };

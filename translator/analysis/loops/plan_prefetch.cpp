@@ -10,6 +10,7 @@
 #include "translator/analysis/loops/plan_prefetch.h"
 
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/loops/loop_strides.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/memory/cta_order.h"
@@ -123,13 +124,21 @@ public:
         ctas_ahead_ = meets_barriers_ || pieces.size() > most_pieces_far_ahead || continues_in_y(graph_) ? 2 : 4;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
             for (GraphInstruction& instruction : graph_.blocks[block].instructions)
-                if (loads_device_memory(instruction.inst)) plan(instruction, graph_.forest.loop_of[block]);
+                if (loads_device_memory(instruction.inst)) plan(instruction, block, graph_.forest.loop_of[block]);
     }
 
 private:
-    void plan(GraphInstruction& instruction, std::uint32_t loop) {
+    bool is_used_in(BlockId block, ValueId value) const {
+        const auto& instructions = graph_.blocks[block].instructions;
+        return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& each) {
+            const auto read = uses(graph_, each);
+            return std::find(read.begin(), read.end(), value) != read.end();
+        });
+    }
+
+    void plan(GraphInstruction& instruction, BlockId block, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
-        if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, loop);
+        if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, block, loop);
         const std::int64_t piece = piece_of(graph_, inst);
         if (piece == 0) return;
         if (loop == no_loop) {
@@ -153,14 +162,19 @@ private:
 
     /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to
     /// come.
-    void plan_next_round(GraphInstruction& instruction, std::uint32_t loop) {
+    void plan_next_round(GraphInstruction& instruction, BlockId block, std::uint32_t loop) {
         const Prefetch prefetch = rounds_ahead(instruction, loop, 1);
+        // A factor of a product may be used up in front of a barrier.
+        if (prefetch.stride != no_value && !strides_.sums().of(instruction.inst[ptx::Role::a].index, loop) &&
+            !is_used_in(block, prefetch.stride))
+            return;
         if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
     }
 
     /// What this step reads when it has its next turn, if the loop goes on until then: short ones would fetch as much
     /// again of what nobody reads.
     void plan_next_turn(GraphInstruction& instruction, std::uint32_t loop) const {
+        if (!strides_.sums().of(instruction.inst[ptx::Role::a].index, loop)) return;
         Prefetch prefetch = rounds_ahead(instruction, loop, rounds_per_turn);
         if (!prefetch) return;
         for (BlockId block : graph_.forest.loops[loop].blocks) {
