@@ -6,4 +6,7 @@
 #define GLOBAL_Y ((int)get_global_id(1))
 #define FMA fma
 #define ABS fabs
+#define SQRT sqrt
+#define FUNCTION
+#include "path_tracer.h"
 #include "portable_kernels.h"

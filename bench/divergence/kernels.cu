@@ -7,4 +7,8 @@
 #define GLOBAL_Y int(blockIdx.y * blockDim.y + threadIdx.y)
 #define FMA fmaf
 #define ABS fabsf
+#define SQRT sqrtf
+#define FUNCTION static __device__
+#define TABLE __device__
+#include "path_tracer.h"
 #include "portable_kernels.h"

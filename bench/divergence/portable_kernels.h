@@ -77,3 +77,10 @@ KERNEL match_string(GLOBAL const unsigned char* text, GLOBAL const unsigned char
     }
     found[i] = matches;
 }
+
+// One path for each pixel.
+KERNEL trace_paths(GLOBAL const float* shapes, GLOBAL float* picture, int count, int size) {
+    int px = GLOBAL_X, py = GLOBAL_Y;
+    if (px >= size || py >= size) return;
+    picture[py * size + px] = trace_path(shapes, count, px, py, size);
+}

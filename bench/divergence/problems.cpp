@@ -5,6 +5,16 @@
 #include <cmath>
 #include <random>
 
+/// The words of path_tracer.h: tables that the compiler can't look through.
+namespace path_tracer {
+#define FUNCTION static
+#define GLOBAL
+#define FMA std::fma
+#define SQRT std::sqrt
+#define TABLE
+#include "bench/divergence/path_tracer.h"
+} // namespace path_tracer
+
 namespace bench {
 namespace {
 
@@ -220,11 +230,48 @@ KernelCase match_case(int count) {
     return c;
 }
 
+KernelCase path_case(int size) {
+    std::vector<float> shapes = {0, 0, 0, -0.5f, 1, 0, 0.8f, 0.8f, 0.7f, 0};
+    std::mt19937 engine(26);
+    const auto number = [&] { return float(engine() % 1000) / 1000; };
+    for (int i = 0; i < 15; ++i) {
+        const float radius = 0.3f + 0.3f * number();
+        shapes.insert(shapes.end(), {4 * number() - 2, radius - 0.5f + number(), -3 * number(), radius, 0});
+        const int material = i % 4;
+        shapes.insert(shapes.end(), {float(material), 0.5f + 0.5f * number(), 0.5f + 0.5f * number(),
+                                     0.5f + 0.5f * number(), material == 2 ? 1.5f : 0.1f});
+    }
+    const int count = int(shapes.size()) / SHAPE_WORDS;
+    KernelCase c;
+    c.name = "path tracing";
+    c.kernel = "trace_paths";
+    c.buffers = {bytes(shapes), Bytes(std::size_t(size) * size * 4)};
+    c.arguments = {buffer(0), buffer(1), scalar(count), scalar(size)};
+    c.grid = {unsigned(size) / 32, unsigned(size) / 8, 1};
+    c.block = {32, 8, 1};
+    c.output = 1;
+    c.unit = "Mpath/s";
+    c.work = 1e-6 * size * size;
+    c.openmp = [=](std::vector<Bytes>& b) {
+        const float* shapes = as<float>(b[0]);
+        float* picture = as<float>(b[1]);
+#pragma omp parallel for schedule(dynamic, 8)
+        for (int py = 0; py < size; ++py)
+            for (int px = 0; px < size; ++px)
+                picture[py * size + px] = path_tracer::trace_path(shapes, count, px, py, size);
+    };
+    return c;
+}
+
 } // namespace
 
 std::vector<KernelCase> all_cases(int scale) {
-    return {mandelbrot_case(1024 / (scale > 1 ? 2 : 1)), bfs_case((512 << 10) / scale), spmv_case((128 << 10) / scale),
-            ray_case((256 << 10) / scale), match_case((64 << 10) / scale)};
+    return {mandelbrot_case(1024 / (scale > 1 ? 2 : 1)),
+            bfs_case((512 << 10) / scale),
+            spmv_case((128 << 10) / scale),
+            ray_case((256 << 10) / scale),
+            match_case((64 << 10) / scale),
+            path_case(512 / (scale > 1 ? 2 : 1))};
 }
 
 } // namespace bench

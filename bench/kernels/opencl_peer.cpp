@@ -28,9 +28,12 @@ public:
         queue_ = clCreateCommandQueue(context_, device_, 0, &status);
         check(status, "clCreateCommandQueue");
         std::string text = read(folder + "/kernels.cl");
-        // The include is pasted: kernels are built from a string, without a folder of their own.
-        std::string include = "#include \"portable_kernels.h\"";
-        text.replace(text.find(include), include.size(), read(folder + "/portable_kernels.h"));
+        // Includes are pasted: kernels are built from a string, without a folder of their own.
+        const std::string include = "#include \"";
+        for (std::size_t at = text.find(include); at != std::string::npos; at = text.find(include)) {
+            const std::size_t name = at + include.size(), end = text.find('"', name);
+            text.replace(at, end + 1 - at, read(folder + "/" + text.substr(name, end - name)));
+        }
         const char* source = text.c_str();
         program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
         check(status, "clCreateProgramWithSource");

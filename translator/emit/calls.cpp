@@ -66,6 +66,7 @@ std::uint64_t pointer_to(ptx::FunctionId function) {
 } // namespace
 
 std::vector<ptx::FunctionId> indirect_targets(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    if (instruction.narrowed != ptx::no_id) return graph.narrowed_targets[instruction.narrowed];
     return call_candidates(*graph.module, *instruction.body, instruction.inst);
 }
 

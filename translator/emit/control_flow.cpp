@@ -256,6 +256,12 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
         emit_call(instruction);
         return;
     }
+    if (instruction.is_wrong_target) {
+        if_then(
+            ir_.CreateICmpNE(active_bits(), ir_.getInt64(0)),
+            [&] { trap(active_bits(), std::uint32_t(abi::Fault::invalid_call_target)); }, false);
+        return;
+    }
     if (emit_lane_zero(instruction)) return;
     ValueId result;
     if (wants_affine(instruction, result) && !ptx::any(form.effects, ptx::Effects::load)) {

@@ -64,7 +64,7 @@ struct RegionInterface {
 };
 
 /// Functions with a body that an indirect call may reach: its target list, or all that have its prototype's parameter
-/// sizes. A pointer to anything else is a fault when it is called.
+/// sizes; those that are not inlined in front of it. A pointer to anything else is a fault when it is called.
 std::vector<ptx::FunctionId> indirect_targets(const FunctionGraph& graph, const GraphInstruction& instruction);
 
 class GraphEmitter final : public WarpEmitter {

@@ -84,6 +84,28 @@ TEST_CASE("recursion stays a real call") {
     CHECK(k.count("call") == 1); // f is inlined once; what it calls is itself
 }
 
+TEST_CASE("a call through a pointer is a choice among its targets, but for those that call themselves") {
+    const std::string call = "ld.param.u64 %rd1, [p]; ld.global.u64 %rd2, [%rd1]; P: .callprototype (.reg .b32 _) _ (.reg .b32 _);"
+                             " call (%r2), %rd2, (%r1), P; st.global.u32 [%rd1], %r2; ret;";
+    const std::string two = ".func (.reg .b32 r) f(.reg .b32 a) { add.u32 r, a, 1; }\n.func (.reg .b32 r) g(.reg .b32 a) { mul.lo.u32 r, a, a; }\n";
+    AnalysedKernel chosen(call, {32, 1, 1}, 32, two + ".func (.reg .b32 r) other(.reg .b64 a) { cvt.u32.u64 r, a; }\n");
+    CHECK(chosen.count("call") == 0);
+    CHECK(chosen.count("setp_unsigned") == 2);
+    CHECK(chosen.count("trap") == 1);
+    CHECK_FALSE(chosen.graph.has_indirect_call);
+    CHECK(chosen.graph.real_calls.empty());
+    AnalysedKernel recursive(call, {32, 1, 1}, 32,
+                             two + ".func (.reg .b32 r) h(.reg .b32 a) { .reg .pred p; .reg .b32 m; setp.eq.u32 p, a, 0; mov.u32 r, 0;"
+                                   " @p ret; sub.u32 m, a, 1; call (r), h, (m); ret; }\n");
+    CHECK(recursive.count("setp_unsigned") >= 3);
+    CHECK(recursive.graph.real_calls.size() == 1); // in h, which is inlined once
+    std::string many;
+    for (unsigned i = 0; i < 9; ++i) many += ".func (.reg .b32 r) f" + std::to_string(i) + "(.reg .b32 a) { add.u32 r, a, 1; }\n";
+    AnalysedKernel kept(call, {32, 1, 1}, 32, many);
+    CHECK(kept.count("call") == 1);
+    CHECK(kept.graph.has_indirect_call);
+}
+
 TEST_CASE("the block's size is a constant, and branches on it are decided") {
     AnalysedKernel k("mov.u32 %r1, %ntid.x; setp.gt.u32 %p1, %r1, 64; @%p1 bra BIG; st.global.u32 [%rd1], %r1; BIG: ret;", {128, 1, 1});
     CHECK(k.count("setp_unsigned") == 0);

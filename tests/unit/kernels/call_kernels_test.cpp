@@ -100,6 +100,30 @@ TEST_CASE("the address of a function passes through registers of every kind", "[
     }
 }
 
+TEST_CASE("lanes call functions of a table, few and many, some of which call the table again", "[kernels][calls]") {
+    // Function k of `count` gives 10 a + k; the last calls function a % count of the table with a / 2 until a is 0.
+    for (unsigned count : {2u, 3u, 8u, 9u, 20u}) {
+        INFO(count);
+        const std::string prototype = "P: .callprototype (.reg .b32 _) _ (.reg .b32 _);\n";
+        const std::string number = std::to_string(count), last = std::to_string(count - 1);
+        std::string functions = ".func (.reg .b32 r) f" + last + "(.reg .b32 a);\n", names;
+        for (unsigned k = 0; k + 1 < count; ++k)
+            functions += ".func (.reg .b32 r) f" + std::to_string(k) + "(.reg .b32 a) { mad.lo.u32 r, a, 10, " + std::to_string(k) + "; }\n";
+        for (unsigned k = 0; k < count; ++k) names += (k ? ", f" : "f") + std::to_string(k);
+        functions += ".global .u64 table[" + number + "] = {" + names + "};\n";
+        functions += ".func (.reg .b32 r) f" + last + "(.reg .b32 a) { .reg .pred p; .reg .b32 m; .reg .b64 t, o;\n" + prototype +
+                     "setp.eq.u32 p, a, 0; mov.u32 r, 5; @p ret; rem.u32 m, a, " + number + "; mul.wide.u32 o, m, 8; mov.u64 t, table; add.u64 t, t, o;"
+                     " ld.global.u64 t, [t]; shr.u32 m, a, 1; call (r), t, (m), P; add.u32 r, r, 1; }\n";
+        const auto results = results_of(functions, prototype + "rem.u32 %r1, %r8, " + number + "; mul.wide.u32 %l2, %r1, 8; mov.u64 %l3, table;"
+                                                   " add.u64 %l2, %l2, %l3; ld.global.u64 %l4, [%l2]; call (%r9), %l4, (%r8), P;");
+        const auto value = [&](const auto& self, unsigned k, unsigned a) -> unsigned {
+            if (k + 1 < count) return 10 * a + k;
+            return a == 0 ? 5 : self(self, a % count, a / 2) + 1;
+        };
+        for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == value(value, i % count, i));
+    }
+}
+
 TEST_CASE("predicates are parameters and results", "[kernels][calls]") {
     const std::string f = ".func (.reg .pred r, .reg .pred s) f(.reg .pred a, .reg .u32 b) { .reg .pred t; setp.gt.u32 t, b, 9; "
                           "xor.pred r, a, t; not.pred s, a; @t ret; not.pred s, s; ret; }\n";

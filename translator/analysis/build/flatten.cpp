@@ -5,6 +5,7 @@
 #include "translator/analysis/build/flatten.h"
 
 #include "frontend/ptx/provided_functions.h"
+#include "translator/analysis/build/late_targets.h"
 #include "translator/analysis/graph/form_queries.h"
 
 #include <algorithm>
@@ -36,6 +37,10 @@ namespace {
 
 /// Calls nest in instances; deeper ones stay real calls so that hostile modules can't exhaust the stack.
 constexpr unsigned max_inline_depth = 64;
+
+/// Of a call through a pointer: functions that are inlined behind tests of the pointer, their statements together, and
+/// all such statements of a graph. Each place of a call has its own copies.
+constexpr std::size_t most_targets = 8, most_target_statements = 1000, most_statements_by_pointer = 4000;
 
 /// One inlined body.
 struct Instance {
@@ -75,6 +80,10 @@ private:
                             bool after_noreturn);
     BlockId emit_call(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next);
     bool should_inline(const Instance& instance, FunctionId callee) const;
+    std::vector<FunctionId> targets_to_inline(const Instance& instance, const std::vector<FunctionId>& targets) const;
+    bool inline_targets(Instance& caller, const ptx::Instruction& inst, BlockId current, BlockId next);
+    BlockId test_target(const Instance& caller, const ptx::Instruction& inst, FunctionId target, BlockId from,
+                        BlockId taken);
     void inline_call(Instance& caller, const ptx::Instruction& inst, FunctionId callee, BlockId current, BlockId next);
     std::uint32_t bind_actual(Instance& caller, const Operand& actual, const ptx::Variable& formal, BlockId current,
                               const ptx::Instruction& call);
@@ -105,6 +114,7 @@ private:
     std::vector<FunctionId> stack_; ///< functions being inlined
     std::map<std::pair<FunctionId, VariableId>, std::uint32_t> shared_ids_;
     std::uint32_t instruction_count_ = 0;
+    std::size_t statements_by_pointer_ = 0; ///< of functions inlined where pointers to them are called
 };
 
 std::uint32_t Flattener::new_storage(const ptx::Variable& variable, bool is_parameter) {
@@ -351,6 +361,7 @@ BlockId Flattener::emit_call(Instance& instance, ptx::Instruction inst, BlockId 
     current = guard_block(current, inst, instance, next);
     Operand& callee = inst[ptx::Role::f];
     if (callee.kind != Operand::Kind::function) {
+        if (inline_targets(instance, inst, current, next)) return next;
         graph_.has_indirect_call = true;
     } else {
         callee.index = resolve_alias(*graph_.module, callee.index);
@@ -368,6 +379,99 @@ BlockId Flattener::emit_call(Instance& instance, ptx::Instruction inst, BlockId 
     append(instance, current, inst);
     jump(current, next);
     return next;
+}
+
+/// The targets of a call through a pointer that are inlined there: not those that call themselves, which stay calls.
+std::vector<FunctionId> Flattener::targets_to_inline(const Instance& instance,
+                                                     const std::vector<FunctionId>& targets) const {
+    std::vector<FunctionId> result;
+    if (targets.empty() || targets.size() > most_targets) return result;
+    std::size_t statements = 0;
+    for (FunctionId target : targets) {
+        const FunctionId callee = resolve_alias(loader_.module(), target);
+        if (!should_inline(instance, callee)) continue;
+        statements += loader_.body(callee).instructions.size();
+        result.push_back(target);
+    }
+    if (statements > most_target_statements || statements_by_pointer_ + statements > most_statements_by_pointer)
+        result.clear();
+    return result;
+}
+
+/// At the end of `from`: to `taken` if the call's pointer is one to `target`. The block for all others.
+BlockId Flattener::test_target(const Instance& caller, const ptx::Instruction& inst, FunctionId target, BlockId from,
+                               BlockId taken) {
+    const auto new_register = [&](ptx::ScalarType type) {
+        flat_.registers.push_back({"", type});
+        Operand operand;
+        operand.kind = Operand::Kind::reg;
+        operand.index = std::uint32_t(flat_.registers.size() - 1);
+        operand.type = type;
+        return operand;
+    };
+    const auto add = [&](ptx::FormId form, ptx::ScalarType type) -> ptx::Instruction& {
+        GraphInstruction added;
+        added.body = caller.body;
+        added.function = caller.function;
+        added.inst.form = form;
+        added.inst.operand_count = std::uint8_t(ptx::form_info(form).operands.size());
+        added.inst.types[0] = type;
+        added.inst.location = inst.location;
+        graph_.blocks[from].instructions.push_back(std::move(added));
+        return graph_.blocks[from].instructions.back().inst;
+    };
+    const Operand pointer = new_register(ptx::ScalarType::u64), is_target = new_register(ptx::ScalarType::pred);
+    ptx::Instruction& move = add(ptx::FormId::mov, ptx::ScalarType::u64);
+    move[ptx::Role::d] = pointer;
+    move[ptx::Role::a].kind = Operand::Kind::function;
+    move[ptx::Role::a].index = target;
+    move[ptx::Role::a].type = ptx::ScalarType::u64;
+    ptx::Instruction& compare = add(ptx::FormId::setp_unsigned, ptx::ScalarType::u64);
+    compare.modifiers[compare.modifier_count++] = ptx::Modifier::eq;
+    compare[ptx::Role::p] = is_target;
+    compare[ptx::Role::a] = rename(caller, inst[ptx::Role::f], inst);
+    compare[ptx::Role::a].type = ptx::ScalarType::u64;
+    compare[ptx::Role::b] = pointer;
+    const BlockId other = new_block();
+    Block& block = graph_.blocks[from];
+    block.terminator.kind = Terminator::Kind::branch;
+    block.terminator.condition = is_target.index;
+    block.terminator.location = inst.location;
+    block.successors = {taken, other};
+    return other;
+}
+
+/// A call through a pointer as a choice among its targets: steps run each for the lanes that want it, with values in
+/// registers, and one target alone where all want the same. False if it stays a call.
+bool Flattener::inline_targets(Instance& caller, const ptx::Instruction& inst, BlockId current, BlockId next) {
+    if (inst[ptx::Role::f].kind != Operand::Kind::reg) return false;
+    std::vector<FunctionId> targets = call_candidates(loader_.module(), *caller.body, inst);
+    const std::vector<FunctionId> inlined = targets_to_inline(caller, targets);
+    if (inlined.empty()) return false;
+    for (FunctionId target : inlined) {
+        const FunctionId callee = resolve_alias(loader_.module(), target);
+        const BlockId arm = new_block();
+        const BlockId other = test_target(caller, inst, target, current, arm);
+        statements_by_pointer_ += loader_.body(callee).instructions.size();
+        inline_call(caller, inst, callee, arm, next);
+        current = other;
+        std::erase(targets, target);
+    }
+    if (targets.empty()) {
+        GraphInstruction trap;
+        trap.body = caller.body;
+        trap.function = caller.function;
+        trap.inst.form = ptx::FormId::trap;
+        trap.inst.location = inst.location;
+        trap.is_wrong_target = true;
+        graph_.blocks[current].instructions.push_back(std::move(trap));
+    } else {
+        append(caller, current, inst);
+        graph_.blocks[current].instructions.back().narrowed = std::uint32_t(graph_.narrowed_targets.size());
+        graph_.narrowed_targets.push_back(std::move(targets));
+    }
+    jump(current, next);
+    return true;
 }
 
 /// A load or store of the whole scalar variable `formal` that `storage` holds; the value operand is left to the caller.

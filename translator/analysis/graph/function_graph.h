@@ -65,6 +65,10 @@ struct GraphInstruction {
     bool streams = false;               ///< a store that may go past the caches: plan_streaming()
     bool meets_whole_warp = false;      ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
     std::uint32_t hand_over = 0;        ///< number of the point in front of it, 0: none; see hand_over_points.h
+    /// A call through a pointer whose lanes come here only for the functions of FunctionGraph::narrowed_targets with
+    /// this number (flatten.cpp); no_id: for all that it may reach.
+    std::uint32_t narrowed = ptx::no_id;
+    bool is_wrong_target = false; ///< a trap: of a call through a pointer to none of the functions it may reach
 };
 
 struct Terminator {
@@ -153,6 +157,7 @@ struct FunctionGraph {
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane; multiple of 16
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
+    std::vector<std::vector<ptx::FunctionId>> narrowed_targets; ///< see GraphInstruction::narrowed
     /// Of a function called for real: threads may exit in it, by an `exit` among the instructions.
     bool has_thread_exit = false;
     bool uses_stack = false; ///< alloca: local memory beyond the variables
