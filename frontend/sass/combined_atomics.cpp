@@ -20,29 +20,18 @@ bool is_predicate(const Operand& operand) {
     return operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
 }
 
-/// The operand that is the destination: the register in bits 16 to 23, or a predicate in bits 81 to 86.
+/// The operand that is a destination: a register, or a predicate in bits 81 to 86.
 bool is_written(const Instruction& inst, unsigned place) {
     const OperandSpec& spec = inst.form->operands[place];
     if (spec.field.parts.empty()) return false;
+    if (spec.kind == 'd' || spec.kind == 'D') return spec.is_result;
     const unsigned first = spec.field.parts[0].first;
-    if (spec.kind == 'd' || spec.kind == 'D') return first == 16;
     return is_predicate(inst.operands[place]) && (first == 81 || first == 84);
 }
 
 /// Registers that an operand takes.
 unsigned width(const Instruction& inst, const Operand& operand) {
-    if (operand.kind == Kind::address || operand.kind == Kind::register_target) return operand.wide ? 2 : 1;
-    const std::string_view rule = inst.form->rule;
-    if (rule == "shf") return 1;
-    if (rule == "imad_wide" || rule == "imad_hi") {
-        const bool is_wide = &operand == &inst.operands[4] || (&operand == &inst.operands[0] && rule == "imad_wide");
-        return is_wide ? 2 : 1;
-    }
-    if (inst.has("128")) return 4;
-    if (inst.has("64") || inst.has("U64") || inst.has("S64") || inst.has("F64") || inst.has("F64.RN")) return 2;
-    if (rule == "cs2r" || rule.starts_with('d') || inst.form->name.ends_with("64")) return 2;
-    if (rule == "hmma" || rule == "imma" || rule == "ldsm") return 4;
-    return 1;
+    return registers_of(inst, unsigned(&operand - inst.operands.data()));
 }
 
 /// The register or predicate, R and UR apart.
@@ -322,8 +311,11 @@ bool reads(const Instruction& inst, const Operand& what) {
 
 bool overwrites(const Instruction& inst, const Operand& what) {
     if (inst.form == nullptr || !is_unguarded(inst)) return false;
-    for (unsigned i = 0; i < inst.operand_count; ++i)
-        if (is_written(inst, i) && touches(inst, inst.operands[i], what)) return true;
+    for (unsigned i = 0; i < inst.operand_count; ++i) {
+        if (!is_written(inst, i) || !touches(inst, inst.operands[i], what)) continue;
+        // Of several registers, of which there may be less, the first is certain.
+        if (!inst.form->operands[i].is_at_most || what.index == inst.operands[i].index) return true;
+    }
     return false;
 }
 

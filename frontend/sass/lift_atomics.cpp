@@ -220,6 +220,7 @@ bool Lifter::lift_shared_loop(const Block& block) {
         return false;
     std::string statement, kept_nan;
     current_ = &first;
+    lifted_ = std::span(code_).subspan(block.begin / 16, (block.end - block.begin) / 16);
     if (swap_at == 2 && operation.form->id == FormId::fadd && !is_wide && operation.modifier_count == 0) {
         const Operand &a = operation.operands[1], &b = operation.operands[2];
         const bool a_is_old = a.kind == Operand::Kind::reg && a.index == old.index && !a.negated && !a.absolute;

@@ -15,7 +15,7 @@ struct NamedRule {
     FormId id;
     Rule rule; ///< null: refused
 };
-#define LIFT(name) &Lifter::name
+#define LIFT(name, ...) &Lifter::name
 #define REFUSE(reason) nullptr
 #define SASS_FORM(id, code, layout, syntax, lifting) {FormId::id, lifting},
 constexpr NamedRule rules[] = {
@@ -112,6 +112,7 @@ void Lifter::lift_block(unsigned id) {
     for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
         const Instruction& inst = code_[at / instruction_size];
         current_ = &inst;
+        lifted_ = {&inst, 1};
         // Named by constant places, what is kept in the stack becomes registers again.
         if (stack_ == Stack::fixed && id < stack_places_.size() && next_place < stack_places_[id].size() &&
             stack_places_[id][next_place].from == at)
@@ -167,12 +168,12 @@ bool Lifter::has_shifted_parameters() const {
 /// give its uniform registers their values: `@P0 R2UR UR8, R2`, UTMALDG [UR8]. ptxas joins a short way of one lane so.
 bool Lifter::is_copy_of_one_lane(const Instruction& inst) const {
     constexpr std::uint32_t distance = 64 * instruction_size;
-    const bool is_copy = inst.form->rule.starts_with("tensor_") || inst.form->rule.starts_with("bulk_");
-    if (!is_copy || inst.operands[0].kind != Kind::uniform || !is_unguarded(inst)) return false;
+    if ((inst.form->traits & COPIES) == 0 || inst.operands[0].kind != Kind::uniform || !is_unguarded(inst))
+        return false;
     unsigned registers = 1; // from the first on: the target, the object, the coordinates
     for (unsigned rank = 1; rank <= 5; ++rank)
         if (inst.has((std::to_string(rank) + "D").c_str()))
-            registers = rank + (inst.form->rule == "tensor_load" ? 2 : 1);
+            registers = rank + ((inst.form->traits & SIGNALS) != 0 ? 2 : 1);
     for (std::uint32_t at = inst.address; at > 0 && inst.address - at < distance; at -= instruction_size) {
         const Instruction& before = code_[at / instruction_size - 1];
         if (before.form == nullptr || leaders_[at / instruction_size] || before.form->id == FormId::elect) return false;
@@ -191,15 +192,11 @@ void Lifter::find_kind() {
     constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
     for (const Instruction& inst : code_) {
         if (inst.form == nullptr) continue;
-        const std::string_view mnemonic = inst.form->mnemonic, rule = inst.form->rule;
-        if (mnemonic == "SYNCS" || mnemonic == "ARRIVES" || rule == "cluster_arrive" || rule == "store_async" ||
-            rule.starts_with("bulk_") || rule.starts_with("tensor_"))
-            has_ranks_ = true;
-        if (rule == "prmt")
+        if ((inst.form->traits & NAMES_CLUSTER) != 0) has_ranks_ = true;
+        if (inst.form->rule == "prmt")
             for (const std::int64_t selector : give_rank)
                 if (inst.operands[2].kind == Kind::immediate && inst.operands[2].value == selector) has_ranks_ = true;
-        is_asynchronous =
-            is_asynchronous || mnemonic == "SYNCS" || rule.starts_with("tensor_") || rule.starts_with("warpgroup");
+        is_asynchronous = is_asynchronous || (inst.form->traits & ASYNCHRONOUS) != 0;
         // USETSHMSZ, which no PTX says.
         is_of_warps = is_of_warps || inst.form->id == FormId::usetshmsz || is_copy_of_one_lane(inst);
     }

@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -148,6 +149,7 @@ private:
 
     void write(const Operand& operand, Value value);
     void write_index(unsigned index, Value value);
+    void check_is_result(unsigned index);
     void write_pair(const Operand& operand, int wide);
     /// The .b64 register of a pair, which begins at an even index.
     static std::string pair_name(unsigned even);
@@ -289,6 +291,7 @@ private:
     std::map<unsigned, std::string> lone_masks_; ///< number of a vote's result that is this lane alone, to its number
     std::set<unsigned> lone_lanes_;              ///< numbers of values that are this lane's number
     const Instruction* current_ = nullptr;
+    std::span<const Instruction> lifted_; ///< at once: one, or a loop that is one operation here
     unsigned current_block_ = 0;
     unsigned next_number_ = 1;
 

@@ -93,6 +93,11 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
             state.kept[*place] = *value;
         return true;
     }
+    for (unsigned i = 0; i < inst.operand_count; ++i) { // second ones: of textures
+        if (!inst.form->operands[i].is_result || inst.operands[i].kind != Kind::reg) continue;
+        for (unsigned k = 0; k < registers_of(inst, i); ++k)
+            if (inst.form->operands[i].field.parts[0].first != 16) state.registers.erase(inst.operands[i].index + k);
+    }
     for (std::size_t i = 0; i < inst.form->operands.size(); ++i) {
         const OperandSpec& spec = inst.form->operands[i];
         if (spec.kind != 'd' || spec.field.parts.empty() || spec.field.parts[0].first != 16) continue;
@@ -150,15 +155,9 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
             state.registers[target] = *result;
             return *result >= 0;
         }
-        unsigned count = inst.has("128")                                                              ? 4
-                         : inst.has("64") || inst.has("U64") || inst.has("S64") || inst.has("F64.RN") ? 2
-                                                                                                      : 1;
-        if (rule == "imad_wide" || rule == "cs2r" || rule.starts_with('d') || inst.form->name.ends_with("64"))
-            count = 2;
-        if (rule == "hmma" || rule == "imma" || rule == "ldsm") count = 4;
-        if (rule == "f2i") count = inst.has("U64") || inst.has("S64") ? 2 : 1;
+        const unsigned count = registers_of(inst, unsigned(i));
         for (unsigned k = 0; k < count; ++k) {
-            // Counts err upwards (R0 of a conversion from a double), and no code that has a stack writes R1 so.
+            // Counts may err upwards, and no code that has a stack writes R1 so.
             if (target + k == stack_pointer)
                 state.is_exact = false;
             else

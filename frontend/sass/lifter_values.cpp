@@ -556,9 +556,25 @@ void Lifter::write(const Operand& operand, Value value) {
     write_index(index_of(operand), std::move(value));
 }
 
+/// What the table says of an instruction's results is what its rule writes: analyses before lifting ask the table. A
+/// call's are its function's.
+void Lifter::check_is_result(unsigned index) {
+    if (current_->form->rule.starts_with("call")) return;
+    for (const Instruction& inst : lifted_)
+        for (unsigned i = 0; i < inst.operand_count; ++i) {
+            const Operand& operand = inst.operands[i];
+            if (!inst.form->operands[i].is_result || (operand.kind != Kind::reg && operand.kind != Kind::uniform))
+                continue;
+            const unsigned first = index_of(operand);
+            if (index >= first && index < first + registers_of(inst, i)) return;
+        }
+    refuse_here("a result that its row does not name");
+}
+
 void Lifter::write_index(unsigned index, Value value) {
     if (index == zero_register) return;
     if (index >= register_count) refuse_here("a register out of range");
+    check_is_result(index);
     pairs_.reset(index / 2);
     pairs_.reset(window_high_bits + index);
     Register& known = registers_[index];
@@ -620,6 +636,7 @@ void Lifter::write_pair(const Operand& operand, int wide) {
     const unsigned index = index_of(operand);
     if (index == zero_register) return;
     if (index % 2 != 0 || index + 1 >= register_count) refuse_here("a pair at an odd register");
+    check_is_result(index + 1); // a sum's upper half may bring the lower one along, as it was
     if (index == (stack_pointer & ~1u) && stack_ != Stack::fixed) refuse_here("R1 in a pair");
     const bool guarded = current_->guard != true_predicate || current_->guard_negated;
     if (guarded) {

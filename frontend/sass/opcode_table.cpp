@@ -2,8 +2,10 @@
 // Reads the rows' syntax.
 #include "frontend/sass/opcode_table.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
 #include <iterator>
 
 namespace ptarmigan::sass {
@@ -16,10 +18,11 @@ struct Row {
     std::uint8_t first, last;
     Layout layout;
     std::string_view syntax, rule, refusal;
+    unsigned traits;
 };
 
-#define LIFT(rule) #rule, ""
-#define REFUSE(reason) "", reason
+#define LIFT(rule, ...) #rule, "", 0u __VA_OPT__(| (__VA_ARGS__))
+#define REFUSE(reason) "", reason, 0u
 #define SASS_FORM_ROW(first, last, id, code, layout, syntax, ...)                                                      \
     {FormId::id, #id, code, first, last, Layout::layout, syntax, __VA_ARGS__},
 #define SASS_FORM_IN(...) SASS_FORM_ROW(__VA_ARGS__)
@@ -171,7 +174,10 @@ private:
             ++at_;
             switch (spec.kind) {
             case 'd':
-            case 'D': set(take('@') ? number() : 16, 8); break;
+            case 'D':
+                spec.is_result = peek() != '@';
+                set(take('@') ? number() : 16, 8);
+                break;
             case 'a': set(24, 8); break;
             case 'm':
             case 'G': set(number(), 8); break;
@@ -197,6 +203,12 @@ private:
             case 'k': break;
             default: return false;
             }
+        }
+        if (take('{')) {
+            spec.is_at_most = take('<');
+            spec.registers = take('F') ? float_size : std::uint8_t(number());
+            spec.is_result = take('w') || spec.is_result;
+            if (spec.registers == 0 || !take('}')) return false;
         }
         if (take(':')) spec.type = text_[at_++];
         if (take('?')) spec.optional = true;
@@ -224,8 +236,8 @@ struct Table {
     Table() {
         forms.reserve(std::size(rows));
         for (const Row& row : rows) {
-            Form form{row.id,     row.name, row.code,    row.first, row.last, row.layout,
-                      row.syntax, row.rule, row.refusal, {},        {},       {}};
+            Form form{row.id,   row.name,    row.code,   row.first, row.last, row.layout, row.syntax,
+                      row.rule, row.refusal, row.traits, {},        {},       {}};
             if (!SyntaxReader(row.syntax, form).read()) faults.emplace_back(row.name);
             forms.push_back(std::move(form));
         }
@@ -271,6 +283,23 @@ std::uint64_t BitField::of(const Code& code) const {
         shift += part.count;
     }
     return value;
+}
+
+unsigned registers_of(const Instruction& inst, unsigned place) {
+    using Kind = Operand::Kind;
+    const Operand& operand = inst.operands[place];
+    if (operand.kind == Kind::address || operand.kind == Kind::register_target) return operand.wide ? 2 : 1;
+    if (operand.kind != Kind::reg && operand.kind != Kind::uniform) return 0;
+    const OperandSpec& spec = inst.form->operands[place];
+    const auto has_one_of = [&](std::initializer_list<const char*> words) {
+        return std::any_of(words.begin(), words.end(), [&](const char* word) { return inst.has(word); });
+    };
+    constexpr unsigned f64 = 3;
+    if (spec.registers == float_size) return inst.code.bits(75, 3) == f64 ? 2 : 1;
+    if (spec.registers != 0) return inst.has("32") ? 1 : spec.registers;
+    if (has_one_of({"128", "4", "F16x8.RN", "BF16x8.RN", "F32x4.FTZ.RN"})) return 4;
+    if (has_one_of({"64", "2", "U64", "S64", "F64.RN", "F16x4.RN", "BF16x4.RN", "F32x2.FTZ.RN"})) return 2;
+    return 1;
 }
 
 std::span<const Form> all_forms() {

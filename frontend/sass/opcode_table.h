@@ -30,12 +30,17 @@ struct BitField {
     std::uint64_t of(const Code& code) const;
 };
 
+/// What analyses of the code ask about a row.
+enum Trait : unsigned { NAMES_CLUSTER = 1, ASYNCHRONOUS = 2, COPIES = 4, SIGNALS = 8 };
+
 struct ModifierSpec {
     BitField field;
     std::vector<std::string> names;     ///< by value; "" prints nothing, "?" does not exist
     std::uint8_t first = 0, last = 255; ///< architectures that have it
     bool is_in(unsigned architecture) const { return architecture >= first && architecture <= last; }
 };
+
+constexpr std::uint8_t float_size = 255;
 
 struct OperandSpec {
     char kind = 0; ///< the letter of the row's text
@@ -45,9 +50,12 @@ struct OperandSpec {
     bool always_from_blackwell = false; ///< printed from sm_100 on, though optional
     char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c), .DEPBAR (w) only
     bool is_signed = false;
-    BitField field;           ///< registers and predicates: the first bit is all that counts
-    std::int64_t silent = -1; ///< a value that is not printed
-    int suffix = -1;          ///< index of a modifier that is printed behind the operand
+    BitField field;             ///< registers and predicates: the first bit is all that counts
+    std::uint8_t registers = 0; ///< how many it takes; 0: as modifiers say, float_size: as bits 75 to 77 say
+    bool is_at_most = false;    ///< or less
+    bool is_result = false;     ///< written: the destination in bits 16 to 23, and others that the row says
+    std::int64_t silent = -1;   ///< a value that is not printed
+    int suffix = -1;            ///< index of a modifier that is printed behind the operand
 };
 
 struct Form {
@@ -59,6 +67,7 @@ struct Form {
     std::string_view syntax;
     std::string_view rule;    ///< name of the lifting rule; empty: refused
     std::string_view refusal; ///< why
+    unsigned traits;          ///< of Trait
     std::string mnemonic;
     std::vector<ModifierSpec> modifiers;
     std::vector<OperandSpec> operands;
@@ -71,6 +80,9 @@ struct Family {
 inline constexpr Family families[] = {{75, 75}, {80, 88}, {89, 89}, {90, 90}, {100, 119}, {120, 129}};
 /// Index in `families`, which ends behind the last.
 unsigned family_of(unsigned architecture);
+
+/// Registers that the operand in this place takes, at most; none if it is no register.
+unsigned registers_of(const Instruction& inst, unsigned place);
 
 /// All rows, in the table's order. Decoded once; the references stay.
 std::span<const Form> all_forms();

@@ -97,6 +97,49 @@ TEST_CASE("sass: every row of the table can be read, and no opcode stands twice"
     CHECK(sass::all_forms().size() > 100);
 }
 
+TEST_CASE("sass: rows tell what is asked of them") {
+    for (const sass::Form& form : sass::all_forms()) {
+        INFO(form.name);
+        // Copies by uniform registers; what only sm_90's asynchronous part has; what may name another block's memory.
+        const bool is_tensor = form.mnemonic.rfind("UTMA", 0) == 0 && form.mnemonic != "UTMACMDFLUSH";
+        const bool is_bulk = form.mnemonic.rfind("UBLK", 0) == 0;
+        const bool is_object = form.mnemonic == "SYNCS";
+        const bool is_product = form.mnemonic.find("GMMA") != form.mnemonic.npos || form.mnemonic == "WARPGROUP";
+        if (form.rule.empty()) continue;
+        CHECK(((form.traits & sass::COPIES) != 0) == (is_tensor || is_bulk));
+        CHECK(((form.traits & sass::SIGNALS) != 0) == (form.mnemonic == "UTMALDG"));
+        CHECK(((form.traits & sass::ASYNCHRONOUS) != 0) == (is_tensor || is_object || is_product));
+        if (is_tensor || is_bulk || is_object) CHECK((form.traits & sass::NAMES_CLUSTER) != 0);
+    }
+}
+
+TEST_CASE("sass: the results that rows name are those that rules write") {
+    for (const unsigned architecture : {75u, 80u, 90u, 100u, 120u}) {
+        const std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/atomic_mix.sm_" + std::to_string(architecture) + ".cubin");
+        sass::Cubin cubin;
+        std::string error;
+        REQUIRE(sass::read_cubin(image, cubin, error));
+        const std::ptrdiff_t first = cubin.sections[cubin.kernels[0].text].bytes.data() - image.data();
+        std::ifstream file(source_folder + "/tests/data/sass_sm_" + std::to_string(architecture) + ".txt");
+        std::string line;
+        unsigned lifted = 0;
+        while (std::getline(file, line)) {
+            unsigned long long high = 0, low = 0;
+            REQUIRE(std::sscanf(line.c_str(), "%16llx%16llx", &high, &low) == 2);
+            std::vector<std::uint8_t> changed = image;
+            std::memcpy(&changed[std::size_t(first)], &low, 8);
+            std::memcpy(&changed[std::size_t(first) + 8], &high, 8);
+            unsigned found = 0;
+            const auto code = sass::MachineCode::read({changed.begin(), changed.end()}, found, error);
+            REQUIRE(code);
+            std::string text, why;
+            lifted += code->lift(code->cubin().kernels[0], text, why);
+            if (why.find("a result that its row does not name") != why.npos) FAIL_CHECK(line << ": " << why);
+        }
+        CHECK(lifted > 200);
+    }
+}
+
 TEST_CASE("sass: instructions are printed as NVIDIA's disassembler prints them") {
     // One instruction of each opcode form and choice of modifiers in what ptxas 13.0 makes of tests/programs/ptx and
     // of PTX by Triton and Numba, and in a sample of PyTorch and cuBLAS.
