@@ -15,6 +15,7 @@
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/inline_marked.h"
+#include "translator/llvm/jam_steps.h"
 #include "translator/llvm/join_column_stores.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/part_loads.h"
@@ -79,6 +80,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(JoinColumnStores()); // before InstCombine makes one load of those from different memory
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
+        late.addPass(JamSteps());
     }
     const bool is_aarch64 = machine.getTargetTriple().isAArch64();
     if (full && (lacks_mask_registers(machine) || is_aarch64))

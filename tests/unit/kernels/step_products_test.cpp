@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices by tiles in shared memory, whose steps go through their sums side by side (llvm/jam_steps.h):
+// every sum adds its products in the order of the text, whatever is beside it.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace ptarmigan::test;
+
+namespace {
+
+/// `side` * `side` threads, each with `each` * `each` results: C = A * B of `rounds` tiles along k.
+struct Shape {
+    unsigned side, each, rounds;
+    unsigned rows() const { return side * each; }
+    unsigned depth() const { return side * rounds; }
+};
+
+/// Thread (x, y) of the block by %r60 alone: `side` is a power of two.
+std::string product_text(const Shape& shape, bool sums_in_memory) {
+    const unsigned side = shape.side, each = shape.each, rows = shape.rows();
+    const auto number = [](unsigned n) { return std::to_string(n); };
+    std::string shift;
+    for (unsigned n = 0; n < 8; ++n)
+        if (1u << n == side) shift = number(n);
+    std::string text = "and.b32 %r1, %r60, " + number(side - 1) + "; shr.u32 %r2, %r60, " + shift + ";\n"
+                       "mov.u32 %r3, tile_a; mov.u32 %r4, tile_b; mov.u32 %r10, 0; mov.u32 %r9, tile_c;\n"
+                       "shl.b32 %r5, %r60, 2; add.u32 %r9, %r9, %r5;\n"
+                       // columns of A's rows and of B
+                       "mad.lo.u32 %r5, %r2, " + number(side * 4) + ", %r3; mad.lo.u32 %r6, %r1, 4, %r4;\n";
+    for (unsigned i = 0; i < each * each; ++i) text += "mov.f32 %f" + number(i) + ", 0f00000000;\n";
+    if (sums_in_memory) text += "st.shared.f32 [%r9], %f0;\n";
+    text += "loop:\n";
+    for (unsigned i = 0; i < each; ++i)
+        // a[y + i * side][x] = A[(y + i * side) * depth + k + x]; b[y][x + i * side] = B[(k + y) * rows + x + i * side]
+        text += "add.u32 %r20, %r2, " + number(i * side) + "; mad.lo.u32 %r21, %r20, " + number(shape.depth()) + ", %r1; add.u32 %r21, %r21, %r10;\n"
+                "mul.wide.u32 %l1, %r21, 4; add.u64 %l1, %l1, %l60; ld.global.f32 %f20, [%l1];\n"
+                "mad.lo.u32 %r22, %r20, " + number(side) + ", %r1; shl.b32 %r22, %r22, 2; add.u32 %r22, %r22, %r3; st.shared.f32 [%r22], %f20;\n"
+                "add.u32 %r20, %r2, %r10; mad.lo.u32 %r21, %r20, " + number(rows) + ", %r1; add.u32 %r21, %r21, " + number(i * side) + ";\n"
+                "mul.wide.u32 %l1, %r21, 4; add.u64 %l1, %l1, %l61; ld.global.f32 %f20, [%l1];\n"
+                "mad.lo.u32 %r22, %r2, " + number(rows) + ", %r1; add.u32 %r22, %r22, " + number(i * side) + "; shl.b32 %r22, %r22, 2; add.u32 %r22, %r22, %r4;\n"
+                "st.shared.f32 [%r22], %f20;\n";
+    text += "bar.sync 0;\n";
+    if (sums_in_memory) text += "ld.shared.f32 %f0, [%r9];\n";
+    for (unsigned k = 0; k < side; ++k) {
+        for (unsigned i = 0; i < each; ++i)
+            text += "ld.shared.f32 %f" + number(20 + i) + ", [%r5+" + number((i * side * side + k) * 4) + "];\n"
+                    "ld.shared.f32 %f" + number(24 + i) + ", [%r6+" + number((k * rows + i * side) * 4) + "];\n";
+        for (unsigned i = 0; i < each; ++i)
+            for (unsigned j = 0; j < each; ++j) {
+                const std::string sum = "%f" + number(i * each + j);
+                text += "fma.rn.f32 " + sum + ", %f" + number(20 + i) + ", %f" + number(24 + j) + ", " + sum + ";\n";
+            }
+    }
+    if (sums_in_memory) text += "st.shared.f32 [%r9], %f0;\n";
+    text += "bar.sync 0;\nadd.u32 %r10, %r10, " + number(side) + "; setp.lt.u32 %p1, %r10, " + number(shape.depth()) + ";\n@%p1 bra loop;\n";
+    for (unsigned i = 0; i < each; ++i)
+        for (unsigned j = 0; j < each; ++j)
+            text += "add.u32 %r20, %r2, " + number(i * side) + "; mad.lo.u32 %r21, %r20, " + number(rows) + ", %r1; add.u32 %r21, %r21, " + number(j * side) + ";\n"
+                    "mul.wide.u32 %l1, %r21, 4; add.u64 %l1, %l1, %l62; st.global.f32 [%l1], %f" + number(i * each + j) + ";\n";
+    return text;
+}
+
+std::uint32_t bits(float value) {
+    if (std::isnan(value)) return 0x7fffffff;
+    std::uint32_t word;
+    std::memcpy(&word, &value, 4);
+    return word;
+}
+
+} // namespace
+
+TEST_CASE("tiles of products whose steps go side by side", "[kernels][barriers][memory]") {
+    const Shape shape = GENERATE(Shape{4, 1, 2}, Shape{8, 1, 3}, Shape{16, 1, 3}, Shape{32, 1, 2}, Shape{8, 2, 2},
+                                 Shape{16, 2, 2}, Shape{8, 4, 2}, Shape{16, 4, 2});
+    const bool sums_in_memory = GENERATE(false, true);
+    if (sums_in_memory && shape.each > 1) return;
+    CAPTURE(shape.side, shape.each, sums_in_memory);
+    const unsigned rows = shape.rows(), depth = shape.depth();
+    std::mt19937 random(rows * 7 + depth);
+    std::uniform_real_distribution<float> numbers(-2, 2);
+    std::vector<float> a(rows * depth), b(depth * rows);
+    for (float& each : a) each = numbers(random);
+    for (float& each : b) each = numbers(random);
+    a[3 * depth + 1] = std::numeric_limits<float>::infinity(); // a row of infinities and NaNs
+    b[2 * rows + 3] = std::numeric_limits<float>::quiet_NaN(); // a column of NaNs
+    for (unsigned k = 0; k < depth; ++k) a[k] *= 1e-39f;       // subnormal products
+    Array<float> device_a(a), device_b(b), c(rows * rows);
+    run(product_text(shape, sums_in_memory), {1}, {shape.side * shape.side}, {device_a.address(), device_b.address(), c.address()},
+        ".shared .align 4 .f32 tile_a[4096];\n.shared .align 4 .f32 tile_b[4096];\n.shared .align 4 .f32 tile_c[1024];\n");
+    const std::vector<float> got = c.values();
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < rows; ++i)
+        for (unsigned j = 0; j < rows; ++j) {
+            float sum = 0;
+            for (unsigned k = 0; k < depth; ++k) sum = std::fma(a[i * depth + k], b[k * rows + j], sum);
+            wrong += bits(sum) != bits(got[i * rows + j]);
+        }
+    CHECK(wrong == 0);
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/jam_steps.h"
+
+#include "translator/llvm/hoist_from_steps.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/InstructionSimplify.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace ptarmigan::translator {
+namespace {
+
+/// Of the vector registers, sums may take this share; the rest is for what they multiply.
+constexpr unsigned share_of_sums_numerator = 3, share_of_sums_denominator = 4;
+/// Fewer links are not worth it, more (of all steps together) would be long code.
+constexpr std::size_t fewest_links = 8, most_links = 1280;
+constexpr std::size_t shortest_chain = 4;
+/// What a factor is made of, if it is made again for each link.
+constexpr unsigned most_of_factor = 8;
+
+using Instructions = std::vector<llvm::Instruction*>;
+
+/// What `instruction` adds a product to, or null. Not integers: their products take as long as all else together.
+llvm::Value* sum_before(const llvm::Instruction& instruction) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    const bool is_link = call && call->getIntrinsicID() == llvm::Intrinsic::fma && call->getType()->isVectorTy();
+    return is_link ? call->getArgOperand(2) : nullptr;
+}
+
+/// Which no other thread of the host writes meanwhile, so that two loads of a place give the same.
+bool is_in_shared_memory(const llvm::Instruction& access) {
+    const llvm::MDNode* tag = access.getMetadata(llvm::LLVMContext::MD_tbaa);
+    const auto* type = tag ? llvm::dyn_cast<llvm::MDNode>(tag->getOperand(1)) : nullptr;
+    const auto* name = type ? llvm::dyn_cast<llvm::MDString>(type->getOperand(0)) : nullptr;
+    return name && name->getString() == "shared";
+}
+
+struct Chain {
+    Instructions links;
+    unsigned registers = 0;
+};
+
+class StepLoop {
+public:
+    StepLoop(llvm::Loop& loop, llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+        : loop_(loop), body_(*loop.getHeader()), before_(loop.getLoopPreheader()),
+          aliases_(analyses.getResult<llvm::AAManager>(function)),
+          evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
+          target_(analyses.getResult<llvm::TargetIRAnalysis>(function)), builder_(function.getContext()) {}
+
+    bool run() {
+        if (loop_.getNumBlocks() != 1 || !before_) return false;
+        rounds_ = evolution_.getSmallConstantTripCount(&loop_);
+        if (rounds_ == 0 || !find_chains() || !choose_count() || !know_memory()) return false;
+        find_moving_numbers();
+        write();
+        return true;
+    }
+
+private:
+    /// One step's links, which must be products of what no link has computed.
+    bool find_chains() {
+        llvm::DenseMap<const llvm::Value*, std::size_t> chain_of;
+        llvm::SmallPtrSet<const llvm::Value*, 32> behind_links;
+        std::size_t links = 0, longest = 0;
+        for (llvm::Instruction& instruction : body_) {
+            if (llvm::isa<llvm::PHINode>(instruction)) continue;
+            llvm::Value* sum = sum_before(instruction);
+            const bool reads_links = llvm::any_of(instruction.operands(), [&](const llvm::Use& use) {
+                return use.get() != sum && behind_links.contains(use.get());
+            });
+            if (reads_links) sum = nullptr;
+            if (!sum) {
+                if (reads_links || llvm::any_of(instruction.operands(),
+                                                [&](const llvm::Use& use) { return behind_links.contains(use.get()); }))
+                    behind_links.insert(&instruction);
+                continue;
+            }
+            const auto before = chain_of.find(sum);
+            const bool continues = before != chain_of.end() && sum->hasOneUse();
+            if (!continues && behind_links.contains(sum)) return false;
+            const std::size_t number = continues ? before->second : chains_.size();
+            if (!continues) chains_.push_back({{}, registers_of(*instruction.getType())});
+            chains_[number].links.push_back(&instruction);
+            chain_of[&instruction] = number;
+            is_link_.insert(&instruction);
+            behind_links.insert(&instruction);
+            longest = std::max(longest, chains_[number].links.size());
+            ++links;
+        }
+        links_ = links;
+        return links >= fewest_links && longest >= shortest_chain;
+    }
+
+    unsigned registers_of(const llvm::Type& type) const {
+        const auto bits = unsigned(type.getPrimitiveSizeInBits().getFixedValue());
+        const unsigned width = register_bits();
+        return std::max(1u, (bits + width - 1) / width);
+    }
+
+    unsigned register_bits() const {
+        return std::max<unsigned>(
+            128,
+            unsigned(target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue()));
+    }
+
+    /// Steps that go side by side; false if it stays one with room for its sums.
+    bool choose_count() {
+        room_ = target_.getNumberOfRegisters(target_.getRegisterClassForType(/*Vector=*/true)) *
+                share_of_sums_numerator / share_of_sums_denominator;
+        unsigned registers = 0;
+        for (const Chain& chain : chains_) registers += chain.registers;
+        count_ = 1;
+        for (unsigned count = 2; count <= rounds_ && count * registers <= room_; ++count)
+            if (rounds_ % count == 0 && count * links_ <= most_links) count_ = count;
+        return count_ > 1 || (registers > room_ && links_ <= most_links);
+    }
+
+    /// A place that moves by the same distance each round.
+    struct Line {
+        const llvm::SCEV* start;
+        std::int64_t step, bytes;
+    };
+
+    static llvm::Value* address_of(llvm::Value* pointer) {
+        auto* number = llvm::dyn_cast<llvm::IntToPtrInst>(pointer);
+        return number ? number->getOperand(0) : pointer;
+    }
+
+    std::optional<std::int64_t> step_of(llvm::Value* value) {
+        if (!evolution_.isSCEVable(value->getType())) return std::nullopt;
+        const auto* line = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(value));
+        if (!line || line->getLoop() != &loop_ || !line->isAffine()) return std::nullopt;
+        const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(line->getStepRecurrence(evolution_));
+        if (!step || step->getAPInt().getSignificantBits() > 32) return std::nullopt;
+        return step->getAPInt().getSExtValue();
+    }
+
+    std::optional<Line> line_of(llvm::Instruction& access) {
+        llvm::Value* address = address_of(llvm::getLoadStorePointerOperand(&access));
+        const std::optional<std::int64_t> step = step_of(address);
+        if (!step) return std::nullopt;
+        const llvm::DataLayout& layout = body_.getModule()->getDataLayout();
+        return Line{llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(address))->getStart(), *step,
+                    std::int64_t(layout.getTypeStoreSize(llvm::getLoadStoreType(&access)).getFixedValue())};
+    }
+
+    /// The word of the CTA's context with the number of the step at hand, which no other access names.
+    bool is_step_word(const llvm::StoreInst& store) const {
+        return llvm::isa<llvm::Argument>(store.getPointerOperand()->stripInBoundsConstantOffsets()) &&
+               store.getValueOperand() == loop_.getCanonicalInductionVariable();
+    }
+
+    /// Sorts what touches memory; false if steps may meet there.
+    bool know_memory() {
+        Instructions reads;
+        std::vector<llvm::StoreInst*> writes;
+        for (llvm::Instruction& instruction : body_) {
+            if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
+                if (call->getIntrinsicID() == llvm::Intrinsic::prefetch)
+                    hints_.push_back(call);
+                else if (call->getIntrinsicID() == llvm::Intrinsic::experimental_noalias_scope_decl)
+                    continue;
+                else if (call->mayReadOrWriteMemory() || !call->willReturn())
+                    return false;
+            } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+                if (!load->isSimple()) return false;
+                reads.push_back(load);
+            } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+                if (!store->isSimple()) return false;
+                if (is_step_word(*store)) {
+                    if (step_word_) return false;
+                    step_word_ = store;
+                } else {
+                    writes.push_back(store);
+                }
+            } else if (instruction.mayReadOrWriteMemory()) {
+                return false;
+            }
+        }
+        if (writes.empty()) return false;
+        stores_ = writes;
+        for (llvm::Instruction* read : reads) {
+            const llvm::MemoryLocation place = llvm::MemoryLocation::get(read);
+            bool stays = true;
+            for (llvm::StoreInst* write : writes) {
+                if (!llvm::isModSet(aliases_.getModRefInfo(write, place))) continue;
+                // The step's own place: read before it is written.
+                if (!is_own_place(*read, *write) || !read->comesBefore(write)) return false;
+                stays = false;
+            }
+            if (stays)
+                unchanged_.insert(read);
+            else
+                own_reads_.push_back(read);
+        }
+        for (llvm::StoreInst* write : writes) {
+            for (llvm::StoreInst* other : writes)
+                if (llvm::isModSet(aliases_.getModRefInfo(other, llvm::MemoryLocation::get(write))) &&
+                    !is_own_place(*other, *write))
+                    return false;
+        }
+        // What was hoisted in front of the loop, with nothing written behind it.
+        bool is_written = false;
+        for (llvm::Instruction& instruction : llvm::reverse(*before_)) {
+            is_written |= instruction.mayWriteToMemory();
+            auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+            if (!load || is_written || !load->isSimple()) continue;
+            const llvm::MemoryLocation place = llvm::MemoryLocation::get(load);
+            if (llvm::none_of(writes, [&](llvm::StoreInst* write) {
+                    return llvm::isModSet(aliases_.getModRefInfo(write, place));
+                }))
+                unchanged_.insert(load);
+        }
+        return true;
+    }
+
+    /// Both lie where no other step's access of the two does.
+    bool is_own_place(llvm::Instruction& a, llvm::Instruction& b) {
+        const std::optional<Line> one = line_of(a), other = line_of(b);
+        if (!one || !other || one->step != other->step) return false;
+        const auto* distance = llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getMinusSCEV(other->start, one->start));
+        if (!distance || distance->getAPInt().getSignificantBits() > 32) return false;
+        const std::int64_t offset = distance->getAPInt().getSExtValue();
+        const std::int64_t first = std::min<std::int64_t>(0, offset),
+                           last = std::max(one->bytes, offset + other->bytes);
+        return last - first <= std::abs(one->step);
+    }
+
+    /// Numbers and addresses that move by a constant from step to step, and what is the same for all.
+    void find_moving_numbers() {
+        for (llvm::Instruction& instruction : body_) {
+            if (const std::optional<std::int64_t> step = step_of(&instruction)) {
+                moves_[&instruction] = *step;
+                continue;
+            }
+            const bool stays = !llvm::isa<llvm::PHINode>(instruction) && !instruction.mayWriteToMemory() &&
+                               (!instruction.mayReadFromMemory() || unchanged_.contains(&instruction)) &&
+                               llvm::all_of(instruction.operands(), [&](const llvm::Use& use) {
+                                   return loop_.isLoopInvariant(use.get()) || stays_.contains(use.get());
+                               });
+            if (stays) stays_.insert(&instruction);
+        }
+    }
+
+    bool is_here(const llvm::Value* value) const {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        return instruction && instruction->getParent() == &body_;
+    }
+
+    /// What `value` is in the round `copy` of those that become one.
+    llvm::Value* value(unsigned copy, llvm::Value* value) {
+        if (!is_here(value)) return value;
+        auto* instruction = llvm::cast<llvm::Instruction>(value);
+        if (stays_.contains(instruction)) copy = 0;
+        auto known = values_.find({copy, instruction});
+        if (known != values_.end()) return known->second;
+        llvm::Value* result = make(copy, *instruction);
+        values_[{copy, instruction}] = result;
+        return result;
+    }
+
+    llvm::Value* make(unsigned copy, llvm::Instruction& instruction) {
+        const auto moves = moves_.find(&instruction);
+        if (copy > 0 && moves != moves_.end()) {
+            llvm::Value* first = value(0, &instruction);
+            const auto distance = std::uint64_t(moves->second * std::int64_t(copy));
+            if (first->getType()->isPointerTy())
+                return builder_.CreateConstGEP1_64(builder_.getInt8Ty(), first, distance);
+            return builder_.CreateAdd(first, llvm::ConstantInt::get(first->getType(), distance, /*isSigned=*/true));
+        }
+        if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction)) {
+            if (copy > 0) return value(copy - 1, phi->getIncomingValueForBlock(&body_));
+            return count_ == rounds_ ? phi->getIncomingValueForBlock(before_) : phi;
+        }
+        return copy_of(instruction, [&](llvm::Value* operand) { return value(copy, operand); });
+    }
+
+    template <class Operand> llvm::Value* copy_of(llvm::Instruction& instruction, Operand operand) {
+        llvm::Instruction* made = instruction.clone();
+        for (llvm::Use& use : made->operands()) use.set(operand(use.get()));
+        if (!made->mayReadOrWriteMemory())
+            if (llvm::Value* simpler = llvm::simplifyInstruction(
+                    made, llvm::SimplifyQuery(body_.getModule()->getDataLayout(), &instruction))) {
+                made->deleteValue();
+                return simpler;
+            }
+        return builder_.Insert(made, instruction.getName());
+    }
+
+    bool is_part_of_factor(const llvm::Value* value) const {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        if (!instruction || (instruction->getParent() != &body_ && instruction->getParent() != before_)) return false;
+        if (llvm::isa<llvm::LoadInst>(instruction))
+            return unchanged_.contains(instruction) && is_in_shared_memory(*instruction);
+        return instruction->getType()->isVectorTy() &&
+               llvm::isa<llvm::ShuffleVectorInst, llvm::BitCastInst, llvm::InsertElementInst>(instruction);
+    }
+
+    unsigned size_of_factor(const llvm::Value* value) const {
+        if (!is_part_of_factor(value)) return 0;
+        unsigned size = 1;
+        if (llvm::isa<llvm::LoadInst>(value)) return size;
+        for (const llvm::Use& use : llvm::cast<llvm::Instruction>(value)->operands()) {
+            size += size_of_factor(use.get());
+            if (size > most_of_factor) break;
+        }
+        return size;
+    }
+
+    /// Made anew for each set of links, so that it needs no register for longer.
+    llvm::Value* factor(unsigned copy, llvm::Value* operand) {
+        if (!is_part_of_factor(operand)) return value(copy, operand);
+        auto* instruction = llvm::cast<llvm::Instruction>(operand);
+        if (!is_here(operand) || stays_.contains(instruction)) copy = 0;
+        const auto known = factors_.find({copy, instruction});
+        if (known != factors_.end()) return known->second;
+        llvm::Value* made = copy_of(*instruction, [&](llvm::Value* part) { return factor(copy, part); });
+        factors_[{copy, instruction}] = made;
+        return made;
+    }
+
+    void write_link(unsigned copy, llvm::Instruction& link) {
+        const llvm::Value* sum = sum_before(link);
+        const auto operand = [&](llvm::Value* each) {
+            return each == sum ? value(copy, each) : factor_of_link(copy, each);
+        };
+        values_[{copy, &link}] = copy_of(link, operand);
+    }
+
+    llvm::Value* factor_of_link(unsigned copy, llvm::Value* operand) {
+        return size_of_factor(operand) > most_of_factor ? value(copy, operand) : factor(copy, operand);
+    }
+
+    /// False while it hangs on a link that is not written yet.
+    bool is_ready(unsigned copy, llvm::Value* value, llvm::SmallPtrSetImpl<llvm::Value*>& seen) {
+        if (!is_here(value) || !seen.insert(value).second || values_.contains({copy, value})) return true;
+        if (is_link_.contains(value)) return false;
+        if (auto* phi = llvm::dyn_cast<llvm::PHINode>(value)) {
+            llvm::SmallPtrSet<llvm::Value*, 16> others;
+            return copy == 0 || is_ready(copy - 1, phi->getIncomingValueForBlock(&body_), others);
+        }
+        return llvm::all_of(llvm::cast<llvm::Instruction>(value)->operands(),
+                            [&](const llvm::Use& use) { return is_ready(copy, use.get(), seen); });
+    }
+
+    void write_stores(bool all) {
+        for (unsigned copy = 0; copy < count_; ++copy)
+            for (llvm::StoreInst* store : stores_) {
+                if (written_.contains({copy, store})) continue;
+                llvm::SmallPtrSet<llvm::Value*, 16> seen;
+                if (!all && !is_ready(copy, store->getValueOperand(), seen)) break; // stores keep their order
+                for (llvm::Instruction* read : own_reads_)
+                    if (read->comesBefore(store)) value(copy, read);
+                copy_of(*store, [&](llvm::Value* operand) { return value(copy, operand); });
+                written_.insert({copy, store});
+            }
+    }
+
+    void write() {
+        llvm::Instruction* end = body_.getTerminator();
+        Instructions old;
+        for (llvm::Instruction& instruction : body_)
+            if (&instruction != end) old.push_back(&instruction);
+        builder_.SetInsertPoint(end);
+        builder_.SetCurrentDebugLocation({});
+        if (step_word_) copy_of(*step_word_, [&](llvm::Value* operand) { return value(0, operand); });
+        for (unsigned copy = 0; copy < count_; ++copy)
+            for (llvm::Instruction* hint : hints_)
+                copy_of(*hint, [&](llvm::Value* operand) { return value(copy, operand); });
+        write_chains();
+        write_stores(/*all=*/true);
+        for (llvm::Instruction* instruction : old)
+            for (llvm::Use& use : llvm::make_early_inc_range(instruction->uses()))
+                if (!is_here(use.getUser())) use.set(value(count_ - 1, instruction));
+        for (llvm::Use& use : end->operands())
+            if (!llvm::isa<llvm::BasicBlock>(use.get())) use.set(value(count_ - 1, use.get()));
+        close(old);
+    }
+
+    void write_chains() {
+        struct Member {
+            unsigned copy;
+            const Chain* chain;
+        };
+        std::vector<Member> members;
+        for (unsigned copy = 0; copy < count_; ++copy)
+            for (const Chain& chain : chains_) members.push_back({copy, &chain});
+        for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
+            std::size_t levels = 0;
+            for (unsigned registers = 0; end < members.size(); ++end) {
+                registers += members[end].chain->registers;
+                if (registers > room_ && end > begin) break;
+                levels = std::max(levels, members[end].chain->links.size());
+            }
+            for (std::size_t level = 0; level < levels; ++level) {
+                factors_.clear();
+                for (std::size_t i = begin; i < end; ++i)
+                    if (level < members[i].chain->links.size())
+                        write_link(members[i].copy, *members[i].chain->links[level]);
+                builder_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+            }
+            write_stores(/*all=*/false);
+        }
+    }
+
+    void close(const Instructions& old) {
+        llvm::SmallVector<llvm::PHINode*, 8> phis;
+        for (llvm::PHINode& phi : body_.phis()) phis.push_back(&phi);
+        if (count_ == rounds_) {
+            llvm::Instruction* end = body_.getTerminator();
+            llvm::BasicBlock* behind = loop_.getExitBlock();
+            llvm::BranchInst::Create(behind, end);
+            end->eraseFromParent();
+        } else {
+            std::vector<llvm::Value*> next;
+            for (llvm::PHINode* phi : phis) next.push_back(value(count_ - 1, phi->getIncomingValueForBlock(&body_)));
+            for (std::size_t i = 0; i < phis.size(); ++i) phis[i]->setIncomingValueForBlock(&body_, next[i]);
+        }
+        evolution_.forgetLoop(&loop_);
+        for (llvm::Instruction* instruction : old)
+            if (count_ == rounds_ || !llvm::isa<llvm::PHINode>(instruction)) instruction->dropAllReferences();
+        for (llvm::Instruction* instruction : old) {
+            if (count_ != rounds_ && llvm::isa<llvm::PHINode>(instruction)) continue;
+            instruction->replaceAllUsesWith(llvm::PoisonValue::get(instruction->getType()));
+            instruction->eraseFromParent();
+        }
+    }
+
+    llvm::Loop& loop_;
+    llvm::BasicBlock& body_;
+    llvm::BasicBlock* before_;
+    llvm::AAResults& aliases_;
+    llvm::ScalarEvolution& evolution_;
+    const llvm::TargetTransformInfo& target_;
+    llvm::IRBuilder<> builder_;
+    unsigned rounds_ = 0, count_ = 1, room_ = 0;
+    std::size_t links_ = 0;
+    std::vector<Chain> chains_;
+    llvm::SmallPtrSet<const llvm::Value*, 32> is_link_;
+    llvm::StoreInst* step_word_ = nullptr;
+    Instructions hints_, own_reads_;
+    std::vector<llvm::StoreInst*> stores_;
+    llvm::SmallPtrSet<const llvm::Value*, 32> unchanged_; ///< loads of what nothing in the loop writes
+    llvm::SmallPtrSet<const llvm::Value*, 32> stays_;
+    llvm::DenseMap<const llvm::Value*, std::int64_t> moves_;
+    using Copy = std::pair<unsigned, const llvm::Value*>;
+    llvm::DenseMap<Copy, llvm::Value*> values_, factors_;
+    llvm::DenseSet<Copy> written_;
+};
+
+} // namespace
+
+llvm::PreservedAnalyses JamSteps::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    bool changed = false;
+    for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+        const llvm::BasicBlock* latch = loop->getLoopLatch();
+        if (!latch || !latch->getTerminator()->getMetadata(steps_metadata)) continue;
+        changed |= StepLoop(*loop, function, analyses).run();
+    }
+    return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+} // namespace ptarmigan::translator
