@@ -18,7 +18,7 @@
 namespace {
 
 struct EmbeddedBitcode {
-    const char* features; ///< what the target must have, comma-separated: x86-64-v3, or x86-64-v4 and more
+    const char* features; ///< what the target must have, comma-separated: x86-64-v3, or x86-64-v4 or zen and more
     const char* data;
     std::uint64_t size;
 };
@@ -91,8 +91,12 @@ bool can_run(const TargetCpu& target, llvm::StringRef features) {
     llvm::StringRef(target.features).split(present, ',');
     if (features == "x86-64-v3") return !llvm::is_contained(present, "-avx2"); // older hosts
     if (!target.avx512) return false;
-    for (llvm::StringRef feature : llvm::split(features, ','))
-        if (feature != "x86-64-v4" && !llvm::is_contained(present, ("+" + feature).str())) return false;
+    for (llvm::StringRef feature : llvm::split(features, ',')) {
+        if (feature == "x86-64-v4") continue;
+        if (feature == "zen" ? !llvm::StringRef(target.cpu).starts_with("znver")
+                             : !llvm::is_contained(present, ("+" + feature).str()))
+            return false;
+    }
     return true;
 }
 

@@ -124,7 +124,7 @@ bool is_arithmetic(const Instruction& instruction) {
 /// Instructions whose result says nothing about the bits of an operand that is a NaN.
 bool is_blind(const Instruction& instruction) {
     if (isa<FCmpInst, FPToSIInst, FPToUIInst>(instruction)) return true;
-    if (isa<StoreInst>(instruction)) return instruction.getMetadata(any_nan_metadata) != nullptr;
+    if (isa<StoreInst, FreezeInst>(instruction)) return instruction.getMetadata(any_nan_metadata) != nullptr;
     const auto* call = dyn_cast<IntrinsicInst>(&instruction);
     return call && (call->getIntrinsicID() == Intrinsic::fptosi_sat || call->getIntrinsicID() == Intrinsic::fptoui_sat);
 }

@@ -7,7 +7,7 @@
 
 namespace ptarmigan::translator {
 
-/// On a store: whoever loads the value canonicalises it, so that any NaN will do.
+/// On a store: whoever loads the value canonicalises it, so that any NaN will do. On a freeze: whoever uses it does.
 inline constexpr const char* any_nan_metadata = "ptarmigan.any_nan";
 
 /// The x of `x is NaN ? 0x7fffffff : x`; null for anything else.

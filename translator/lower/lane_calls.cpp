@@ -2,6 +2,7 @@
 // Calls of fixed-width vector functions, see lane_calls.h.
 #include "translator/lower/lane_calls.h"
 
+#include "translator/llvm/sink_nan_canonicalization.h"
 #include "translator/llvm/sve.h"
 
 #include <numeric>
@@ -69,7 +70,13 @@ Value* call_lanes(WarpEmitter& e, std::string_view name, Values operands, llvm::
     };
     // Lanes at rest may hold poison, which must not become a table index.
     llvm::SmallVector<Value*, 4> frozen;
-    for (Value* operand : operands) frozen.push_back(e.ir().CreateFreeze(operand));
+    for (Value* operand : operands) {
+        frozen.push_back(e.ir().CreateFreeze(operand));
+        // The model asks for no NaN's bits.
+        auto* freeze = llvm::dyn_cast<llvm::FreezeInst>(frozen.back());
+        if (freeze && operand->getType()->getScalarType()->isFloatTy() && !name.ends_with("_fast_f32"))
+            freeze->setMetadata(any_nan_metadata, llvm::MDNode::get(freeze->getContext(), {}));
+    }
     unsigned total = lane_count(frozen[0]);
     if (total == 0) return call(frozen, result, 1);
     // Double lanes take two registers where float lanes take one: halve the widest chunk. With AVX2 16 lanes are two

@@ -113,14 +113,15 @@ constexpr NibbleProducts nibble_products() {
 }
 inline constexpr NibbleProducts nibble_bytes = nibble_products();
 
-/// The square of x << Shift, which has 17 bits. Field 17 is the first of the zeros above.
-template <int Shift = 0> PTM_INLINE V truncated_square(V x) {
+/// The square of x << Shift, which has 17 bits, plus Start. Field 17 is the first of the zeros above.
+template <int Shift = 0, int Start = 0> PTM_INLINE V truncated_square(V x) {
     // From the lowest byte: nibbles to look up, u >> 4, nibbles again, 2 h.
     V low = fields<6 - Shift, 5 - Shift, 2 - Shift, 8 - Shift>(x);
     V high = fields<7 - Shift, 17 - Shift, 11 - Shift, 17 - Shift>(x);
     V left = _mm512_ternarylogic_epi32(low, high, splat(0x02070f07), 0xe4); // low where the constant is one
     V right = fields<17 - Shift, 13 - Shift, 17 - Shift, 10 - Shift>(x);    // 0, g >> 3, 0, g
-    V top = fields<10 - Shift, 17 - Shift, 10 - Shift, 17 - Shift>(x), square = _mm512_madd_epi16(top, top);
+    V top = fields<10 - Shift, 17 - Shift, 10 - Shift, 17 - Shift>(x);
+    V square = Start ? _mm512_dpwssd_epi32(splat(Start), top, top) : _mm512_madd_epi16(top, top);
     V products = _mm512_permutexvar_epi8(left, _mm512_load_si512(nibble_bytes.byte.data()));
     return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(square, left, right), products, splat(0x00010001));
 }
@@ -142,6 +143,11 @@ template <int Shift = 0> PTM_INLINE V truncated_square(V x) {
 }
 
 #endif
+
+/// A result as the CPU's estimate and what is missing in it.
+struct Sum {
+    V estimate, missing;
+};
 
 // What a class of inputs is called by vfpclassps.
 inline constexpr int class_nan = 0x81, class_zero = 0x06, class_infinity = 0x18, class_subnormal = 0x20,
@@ -175,7 +181,9 @@ PTM_INLINE V fixed_up(V r, V b, int table) {
 }
 enum Response : int {
     keep = 0,
+    operand_itself = 1,
     quiet_nan = 2,
+    any_nan = 3,
     negative_infinity = 4,
     positive_infinity = 5,
     infinity_with_sign = 6,

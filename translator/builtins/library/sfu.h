@@ -116,27 +116,27 @@ struct RcpRow { // (C0 << 13) + C1 * x + C2 * S(2 x) + 0x47e7, of 16-bit x
     static constexpr int constant_shift = 13, constant_low = 0x47e7 & 0x1fff, quadratic_shift = 0, linear_base = 0;
     static constexpr bool minus_linear = true;
     static constexpr int square_of = 1;
-    static constexpr unsigned word(int row) {
-        const int* from = rcp_table[row];
-        return packed_row(-from[1], from[2], from[0] + (0x47e7 >> 13));
-    }
+    static constexpr long constant(int row) { return rcp_table[row][0] + (0x47e7 >> 13); }
+    static constexpr unsigned word(int row) { return packed_row(-rcp_table[row][1], rcp_table[row][2], constant(row)); }
 };
 struct RsqrtRow { // (C0 << 14) + C1 * x + 4 * C2 * S + 0x7fff
     static constexpr int constant_shift = 14, constant_low = 0x3fff, quadratic_shift = 2, linear_base = 0;
     static constexpr bool minus_linear = true;
     static constexpr int square_of = 0;
+    // By parity of the exponent: the lowest bit of 127 is one.
+    static constexpr long constant(int row) { return rsqrt_table[row ^ 64][0] + 1; }
     static constexpr unsigned word(int row) {
-        const int* from = rsqrt_table[row ^ 64]; // by parity of the exponent: the lowest bit of 127 is one
-        return packed_row(-from[1], from[2], from[0] + 1);
+        return packed_row(-rsqrt_table[row ^ 64][1], rsqrt_table[row ^ 64][2], constant(row));
     }
 };
 struct SqrtRow { // (C0 << 15) + C1 * x + 2 * C2 * S + 0x7fff; C1 is doubled for odd exponents, which count 2^-17ths too
     static constexpr int constant_shift = 15, constant_low = 1, quadratic_shift = 1, linear_base = 32768;
     static constexpr bool minus_linear = false;
     static constexpr int square_of = 0;
+    static constexpr long constant(int row) { return -(long)sqrt_table[row ^ 64][0] - 1; }
     static constexpr unsigned word(int row) {
         const int* from = sqrt_table[row ^ 64];
-        return packed_row((row >= 64 ? from[1] : 2 * from[1]) - linear_base, -from[2], -(long)from[0] - 1);
+        return packed_row((row >= 64 ? from[1] : 2 * from[1]) - linear_base, -from[2], constant(row));
     }
 };
 
