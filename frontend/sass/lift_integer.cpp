@@ -588,6 +588,15 @@ void Lifter::vabsdiff(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+/// Of bytes: packed, or their sum and c.
+void Lifter::vabsdiff4(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
+    const std::string result = temporary(), type = inst.has("U8") ? ".u32" : ".s32";
+    emit("vabsdiff4.u32" + type + type + (inst.has("ACC") ? ".add " : " ") + result + ", " + in_register(a) + ", " +
+         in_register(b) + ", " + in_register(c));
+    write(inst.operands[0], value_of(result));
+}
+
 /// min or max of two or three operands, as the predicate, the last operand, says.
 void Lifter::write_extreme(const Instruction& inst, const std::string& words, const std::string& a,
                            const std::string& b, const std::string& c) {

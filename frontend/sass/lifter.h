@@ -408,6 +408,7 @@ public:
     LIFT_RULE(vimnmx3);
     LIFT_RULE(viaddmnmx);
     LIFT_RULE(vabsdiff);
+    LIFT_RULE(vabsdiff4);
     LIFT_RULE(fsel);
     LIFT_RULE(fmnmx);
     LIFT_RULE(fset);

@@ -85,6 +85,16 @@ TEST_CASE("machine code: constants that hold addresses of constants") {
     }
 }
 
+TEST_CASE("machine code: absolute differences of bytes") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("byte_differences.ptx", "byte_differences");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+    for (const char* file : {"byte_differences.sm_75.cubin", "byte_differences.sm_80.cubin", "byte_differences.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "byte_differences") == expected);
+    }
+}
+
 TEST_CASE("machine code: bytes by an index of 32 bits") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("byte_index.ptx", "byte_index");
