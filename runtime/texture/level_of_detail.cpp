@@ -10,14 +10,6 @@
 namespace ptarmigan::runtime {
 namespace {
 
-constexpr int far_level = Ellipse::far_away; ///< behind all levels
-
-/// In 256ths, cut toward zero; NaN counts as 0.
-int fixed(float level) {
-    if (std::isnan(level)) return 0;
-    return static_cast<int>(std::clamp(level * 256, static_cast<float>(-far_level), static_cast<float>(far_level)));
-}
-
 /// What the driver makes of a sampler's anisotropy: the most that an ellipse may be longer than wide, as a logarithm.
 struct Anisotropy {
     unsigned most;
@@ -50,7 +42,7 @@ LevelChoice choose_levels(const TextureObject& texture, const Fetch& fetch) {
     const bool anisotropic = by_gradients && sampler.anisotropy > 1;
     if (!image.mipmapped && !anisotropic) return choice;
     int level = 0;
-    if (fetch.detail == Fetch::Detail::level) level = fixed(std::bit_cast<float>(fetch.level));
+    if (fetch.detail == Fetch::Detail::level) level = level_in_256ths(std::bit_cast<float>(fetch.level));
     if (by_gradients) {
         const Ellipse ellipse = ellipse_of(texture, fetch, anisotropic);
         const Anisotropy anisotropy = anisotropy_of(sampler);
@@ -60,13 +52,11 @@ LevelChoice choose_levels(const TextureObject& texture, const Fetch& fetch) {
         std::copy_n(ellipse.direction, 2, choice.direction);
     }
     if (!image.mipmapped) return choice;
-    if (fetch.detail != Fetch::Detail::base) // which ignores the bias
-        level += fixed(sampler.bias);
+    const LevelRange range = level_range(texture);
+    if (fetch.detail != Fetch::Detail::base) level += range.bias;
     if (anisotropic && sampler.optimized) level = optimized(level, anisotropy_of(sampler).most);
-    level = std::clamp(level, fixed(sampler.lowest), std::max(fixed(sampler.lowest), fixed(sampler.highest)));
-    const int last = static_cast<int>(image.levels - 1) << 8;
-    level = std::clamp(level, 0, last);
-    if (!sampler.linear_levels) {
+    level = std::clamp(std::clamp(level, range.lowest, range.highest), 0, range.last);
+    if (!range.is_linear) {
         choice.first = static_cast<std::uint32_t>(level + 128) >> 8;
         return choice;
     }

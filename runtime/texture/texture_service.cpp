@@ -4,9 +4,10 @@
 #include "runtime/texture/texture_service.h"
 
 #include "runtime/code/fault.h"
+#include "runtime/texture/fetch_of.h"
 #include "runtime/texture/object_table.h"
-#include "runtime/texture/plane_fetch.h"
 #include "runtime/texture/sampler.h"
+#include "runtime/texture/slice_fetch.h"
 #include "runtime/texture/surface.h"
 
 #include <bit>
@@ -43,41 +44,6 @@ struct LaneCall {
         return TextureTable::get().last(number);
     }
 };
-
-/// Coordinates behind the layer that the operand has; the others of a texture with more dimensions are 0.
-unsigned coordinates_of(Geometry geometry) {
-    if (geometry == Geometry::d1 || geometry == Geometry::a1d) return 1;
-    return geometry == Geometry::d2 || geometry == Geometry::a2d ? 2 : 3;
-}
-
-bool has_layer(Geometry geometry) {
-    return geometry == Geometry::a1d || geometry == Geometry::a2d || geometry == Geometry::acube;
-}
-
-Fetch fetch_of(const LaneCall& at) {
-    const Call& call = at.call;
-    Fetch fetch;
-    fetch.geometry = at.geometry();
-    fetch.integer_coordinates = at.has(Call::integer_coordinates);
-    const unsigned first = has_layer(fetch.geometry) ? 1 : 0;
-    if (first) fetch.layer = call.coordinates[0][at.lane];
-    for (unsigned i = 0; i < coordinates_of(fetch.geometry); ++i) {
-        fetch.coordinate[i] = call.coordinates[first + i][at.lane];
-        if (at.has(Call::with_offset)) fetch.offset[i] = static_cast<std::int32_t>(call.offset[i][at.lane]);
-        if (at.has(Call::with_gradients)) {
-            fetch.dpdx[i] = std::bit_cast<float>(call.gradients[i][at.lane]);
-            fetch.dpdy[i] = std::bit_cast<float>(call.gradients[3 + i][at.lane]);
-        }
-    }
-    using Detail = Fetch::Detail;
-    fetch.detail = at.has(Call::with_level)       ? Detail::level
-                   : at.has(Call::with_gradients) ? Detail::gradients
-                                                  : Detail::base;
-    fetch.level = call.level[at.lane];
-    fetch.compare = at.has(Call::with_comparison);
-    fetch.reference = std::bit_cast<float>(call.comparison[at.lane]);
-    return fetch;
-}
 
 void give(const LaneCall& at, const Texel& texel) {
     std::uint32_t words[4];
@@ -176,8 +142,8 @@ void run_lane(const LaneCall& at) {
     const bool is_query = operation == Operation::query || operation == Operation::query_surface;
     if (!object || (!is_query && !fits(at.geometry(), *object, is_fetch))) return give_zeros(at);
     switch (operation) {
-    case Operation::fetch: return give(at, fetch(*object, fetch_of(at)));
-    case Operation::gather: return give(at, gather(*object, fetch_of(at), at.call.detail));
+    case Operation::fetch: return give(at, fetch(*object, fetch_of(at.call, at.lane)));
+    case Operation::gather: return give(at, gather(*object, fetch_of(at.call, at.lane), at.call.detail));
     case Operation::query:
     case Operation::query_surface: return give_query(at, *object);
     case Operation::load: return move_elements(at, *object, false);
@@ -204,9 +170,12 @@ const TextureObject* common_object(const Call& call) {
 } // namespace
 
 void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall* call) {
-    if (const TextureObject* texture = common_object(*call); texture && fetch_plane(*call, *texture)) return;
-    for (std::uint64_t lanes = call->active; lanes != 0; lanes &= lanes - 1)
-        run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
+    std::uint64_t lanes = call->active;
+    if (const TextureObject* texture = common_object(*call)) {
+        if (fetch_plane(*call, *texture)) return;
+        lanes = fetch_slices(*call, *texture);
+    }
+    for (; lanes != 0; lanes &= lanes - 1) run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
 }
 
 } // namespace ptarmigan::runtime

@@ -180,7 +180,8 @@ bool uses_shared_memory(const FunctionGraph& graph) {
     return !graph.shared.empty();
 }
 
-/// Calls of the texture unit take as long for 16 lanes as for 32 (runtime/texture/plane_fetch).
+/// Calls of the texture unit take as long for 16 lanes as for 32 (runtime/texture/plane_fetch), longer than what a
+/// narrow step keeps in registers.
 bool fetches_from_textures(const FunctionGraph& graph) {
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions) {
@@ -223,6 +224,7 @@ bool has_approximations(const FunctionGraph& graph) {
 unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
     const unsigned words = varying_words_over_loops(graph);
     if (target.avx512) {
+        if (fetches_from_textures(graph)) return natural;
         const unsigned constants = has_approximations(graph) ? unit_registers : 0;
         const bool fits = words * 32 / 16 <= loop_registers_avx512 &&
                           varying_words_at_once(graph) * 32 / 16 + constants <= registers_avx512;

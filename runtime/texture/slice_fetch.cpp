@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fetch is a sum over one or two levels, each of one or two slices of four texels. Lanes may be in slices and levels
+// of their own, so places, rows and sizes are kept lane by lane.
+#include "runtime/texture/slice_fetch.h"
+
+#include "runtime/texture/fetch_of.h"
+#include "runtime/texture/level_of_detail.h"
+#include "runtime/texture/slice_lanes.h"
+
+namespace ptarmigan::runtime {
+namespace {
+
+using namespace plane;
+using Kind = TexelFormat::Kind;
+using Geometry = abi::TextureGeometry;
+
+struct Volume {
+    const TextureObject& texture;
+    ImageLevel base; ///< where places are counted from
+    Plane plane;
+    Dimension z;
+    bool is_deep;                                  ///< three dimensions
+    bool is_open;                                  ///< a cube whose filters go on over its edges
+    bool can_sum;                                  ///< sums of the format are made here
+    std::uint32_t levels_start[Image::max_levels]; ///< bytes
+};
+
+bool is_sliced(const Call& call, const TextureObject& texture) {
+    const Image& image = texture.image;
+    const ImageLevel& level = image.level[0];
+    const auto geometry = static_cast<Geometry>(call.geometry);
+    const bool is_cube = geometry == Geometry::cube || geometry == Geometry::acube;
+    return static_cast<abi::TextureOperation>(call.operation) == abi::TextureOperation::fetch &&
+           (call.flags & ~(Call::with_level | Call::with_gradients)) == 0 &&
+           !((call.flags & Call::with_gradients) && texture.sampler.anisotropy > 1) &&
+           image.format.block == TexelFormat::Block::none && is_cube == image.cube &&
+           (is_cube || coordinates_of(geometry) == image.dimensions) && level.width != 0 && level.height != 0 &&
+           level.depth != 0 && level.width < too_large && level.height < too_large && level.depth < too_large;
+}
+
+/// Where all levels lie, if that is within 2^31 bytes.
+bool place_levels(const Image& image, Volume& volume) {
+    std::uint8_t* first = image.level[0].data;
+    for (unsigned i = 1; i < image.levels; ++i) first = std::min(first, image.level[i].data);
+    constexpr std::size_t most = std::size_t{1} << 31;
+    for (unsigned i = 0; i < image.levels; ++i) {
+        const ImageLevel& level = image.level[i];
+        const std::size_t start = static_cast<std::size_t>(level.data - first);
+        if (start >= most || level.row % 4 != 0 || level.row >= most || level.slice >= most ||
+            start + level.slice * std::max(level.depth, image.layers) >= most)
+            return false;
+        volume.levels_start[i] = static_cast<std::uint32_t>(start);
+    }
+    volume.base.data = first;
+    return (reinterpret_cast<std::uintptr_t>(first) & 3) == 0;
+}
+
+/// The levels of all lanes, and how much of the second, in 256ths.
+template <unsigned lanes> struct LevelLanes { std::int32_t number[2][lanes], fraction[lanes]; };
+
+template <unsigned lanes>
+PLANE_INLINE void choose_level_lanes(const Call& call, const TextureObject& texture, LevelLanes<lanes>& levels) {
+    const LevelRange range = level_range(texture);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        std::int32_t level = 0;
+        if (call.flags & Call::with_level) level = level_in_256ths(std::bit_cast<float>(call.level[lane])) + range.bias;
+        level = smaller(larger(level, range.lowest), range.highest);
+        level = smaller(larger(level, 0), range.last);
+        if (!range.is_linear) level = (level + 128) & ~255;
+        levels.number[0][lane] = level >> 8;
+        levels.number[1][lane] = smaller((level >> 8) + 1, range.last >> 8);
+        levels.fraction[lane] = level & 255;
+    }
+    if ((call.flags & Call::with_level) || !(call.flags & Call::with_gradients)) return;
+    for (std::uint64_t left = call.active; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        const LevelChoice choice = choose_levels(texture, fetch_of(call, lane));
+        levels.number[0][lane] = static_cast<std::int32_t>(choice.first);
+        levels.number[1][lane] = static_cast<std::int32_t>(choice.second);
+        levels.fraction[lane] = static_cast<std::int32_t>(choice.fraction);
+    }
+}
+
+/// The level of each lane, as arrays.
+template <unsigned lanes> struct LevelSizes {
+    std::int32_t width[lanes], height[lanes], depth[lanes];
+    std::uint32_t start[lanes], row[lanes], slice[lanes];
+
+    PLANE_INLINE void take(const Volume& volume, const std::int32_t (&number)[lanes]) {
+        const Image& image = volume.texture.image;
+        std::int32_t apart = 0;
+        for (unsigned lane = 0; lane < lanes; ++lane) apart |= number[lane] ^ number[0];
+        const auto put = [&](unsigned lane, const ImageLevel& level, std::uint32_t from) {
+            width[lane] = static_cast<std::int32_t>(level.width);
+            height[lane] = static_cast<std::int32_t>(level.height);
+            depth[lane] = static_cast<std::int32_t>(level.depth);
+            row[lane] = static_cast<std::uint32_t>(level.row);
+            slice[lane] = static_cast<std::uint32_t>(level.slice);
+            start[lane] = from;
+        };
+        if (apart == 0) {
+            const ImageLevel level = image.level[number[0]];
+            const std::uint32_t from = volume.levels_start[number[0]];
+            for (unsigned lane = 0; lane < lanes; ++lane) put(lane, level, from);
+            return;
+        }
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            put(lane, image.level[number[lane]], volume.levels_start[number[lane]]);
+    }
+};
+
+/// Sums of one channel over all slices.
+template <unsigned lanes> struct ChannelSums {
+    SliceTotal<lanes> total[4];
+    SlicePart<lanes> part[4][2];
+    std::int32_t integers[4][lanes];
+};
+
+/// Adds the texels around the corners, of slice `number` of its level, to `part` or `integers`.
+template <unsigned lanes>
+PLANE_INLINE void add_slice(const Volume& volume, const SliceCorners<lanes>& corners, unsigned number,
+                            ChannelSums<lanes>& sums, std::int32_t* __restrict special) {
+    const Plane& plane = volume.plane;
+    const TexelFormat& format = plane.reading.format;
+    alignas(64) std::uint32_t texel[4][4][lanes]; ///< by channel, corner, lane
+    alignas(64) std::uint32_t bytes[4][lanes];
+    load_sum_texels(plane, corners, texel, bytes);
+    for (unsigned i = 0; i < format.channels; ++i) {
+        if (!format.is_real()) {
+            if (plane.plain_bytes) take_corner_bytes(plane, bytes, i, texel[i]);
+            add_integers(texel[i], corners.weight, sums.integers[i]);
+            continue;
+        }
+        std::int32_t rare[lanes];
+        if (format.kind == Kind::single) {
+            SinglesSum<lanes> sum;
+            sum.make(texel[i], corners.weight, rare);
+            sums.part[i][number].take(sum);
+        } else {
+            HalvesSum<lanes> sum;
+            sum.make(texel[i], corners.weight, rare);
+            sums.part[i][number].take(sum);
+        }
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            special[lane] |= rare[lane];
+            sums.total[i].signs[lane] |= static_cast<std::int32_t>(texel[i][0][lane] | texel[i][1][lane] |
+                                                                   texel[i][2][lane] | texel[i][3][lane]);
+        }
+    }
+}
+
+template <unsigned lanes>
+PLANE_INLINE void give_sums(Call& call, const Volume& volume, const ChannelSums<lanes>& sums,
+                            std::int32_t* __restrict special) {
+    const TexelFormat& format = volume.plane.reading.format;
+    for (unsigned i = 0; i < 4; ++i) {
+        if (i >= format.channels) {
+            give_zeros<lanes>(call, i);
+            continue;
+        }
+        std::uint32_t result[lanes];
+        if (format.kind == Kind::single)
+            sums.total[i].finish_singles(result, special);
+        else if (format.kind == Kind::half)
+            sums.total[i].finish_halves(result, special);
+        else
+            finish_integers(sums.integers[i], format, result);
+        give(call, i, result);
+    }
+}
+
+/// Lanes whose filters reach over the edge of a face.
+template <unsigned lanes>
+PLANE_INLINE void mark_edges(const float (&coordinates)[lanes], const std::int32_t (&size)[lanes],
+                             std::int32_t* __restrict special) {
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        const std::int32_t at = position<true, Sampler::clamp>(coordinates[lane], size[lane], 1) - 128;
+        special[lane] |= (at < 0 ? -1 : 0) | (at >= (size[lane] - 1) * 256 ? -1 : 0);
+    }
+}
+
+template <unsigned lanes> PLANE_INLINE std::uint64_t fetch_lanes(Call& call, const Volume& volume) {
+    const Image& image = volume.texture.image;
+    const unsigned first = has_layer(static_cast<Geometry>(call.geometry)) ? 1 : 0;
+    alignas(64) float coordinates[3][lanes];
+    alignas(64) std::uint32_t layer[lanes];
+    alignas(64) std::int32_t special[lanes] = {};
+    for (unsigned i = 0; i < 3; ++i)
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            coordinates[i][lane] =
+                i < (image.cube ? 3u : image.dimensions) ? std::bit_cast<float>(call.coordinates[first + i][lane]) : 0;
+    const std::uint32_t last =
+        first != 0 && (image.layered || image.cube) ? image.layers / (image.cube ? 6 : 1) - 1 : 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) layer[lane] = smaller(call.coordinates[0][lane], last);
+    if (image.cube) {
+        CubeLanes<lanes> cube;
+        cube.meet(coordinates);
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            layer[lane] = layer[lane] * 6 + cube.face[lane];
+            coordinates[0][lane] = cube.s[lane];
+            coordinates[1][lane] = cube.t[lane];
+        }
+    }
+    LevelLanes<lanes> levels;
+    std::int32_t between = 0; // levels
+    std::memset(&levels, 0, sizeof levels);
+    if (image.mipmapped) {
+        choose_level_lanes(call, volume.texture, levels);
+        for (unsigned lane = 0; lane < lanes; ++lane) between |= levels.fraction[lane];
+    }
+    const bool sums_up = volume.plane.x.linear || between != 0;
+    if (sums_up && !volume.can_sum) return call.active;
+    for (unsigned lane = 0; lane < lanes && !volume.plane.x.linear; ++lane) // a texel alone is no sum
+        special[lane] = levels.fraction[lane] == 0 ? -1 : 0;
+    ChannelSums<lanes> sums;
+    const unsigned channels = image.format.channels;
+    for (unsigned i = 0; i < channels; ++i) {
+        sums.total[i].clear();
+        for (unsigned lane = 0; lane < lanes; ++lane) sums.integers[i][lane] = 0;
+    }
+    for (unsigned number = 0; number < (between != 0 ? 2u : 1u); ++number) {
+        LevelSizes<lanes> sizes;
+        SliceCorners<lanes> corners;
+        Axis<lanes> z;
+        sizes.take(volume, levels.number[number]);
+        locate(coordinates[0], sizes.width, volume.plane.x, corners.x);
+        locate(coordinates[1], sizes.height, volume.plane.y, corners.y);
+        if (volume.is_open) {
+            mark_edges(coordinates[0], sizes.width, special);
+            mark_edges(coordinates[1], sizes.height, special);
+        }
+        std::int32_t deep = 0, total[lanes];
+        if (volume.is_deep) {
+            locate(coordinates[2], sizes.depth, volume.z, z);
+            for (unsigned lane = 0; lane < lanes; ++lane) deep |= z.fraction[lane];
+        }
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            total[lane] = number == 0 ? 256 - levels.fraction[lane] : levels.fraction[lane];
+        for (unsigned slice = 0; slice < (deep != 0 ? 2u : 1u); ++slice) {
+            std::int32_t share[lanes];
+            for (unsigned lane = 0; lane < lanes; ++lane) {
+                const std::uint32_t at =
+                    volume.is_deep ? static_cast<std::uint32_t>(z.texel[slice][lane]) : layer[lane];
+                const std::int32_t fraction = volume.is_deep ? z.fraction[lane] : 0;
+                const std::int32_t behind = (total[lane] * fraction + 127) >> 8;
+                share[lane] = slice == 0 ? total[lane] - behind : behind;
+                corners.start[lane] = sizes.start[lane] + at * sizes.slice[lane];
+                corners.row[lane] = sizes.row[lane];
+                corners.inside[lane] = volume.is_deep ? z.inside[slice][lane] : -1;
+                corners.present[lane] =
+                    (slice == 0 || fraction != 0 ? -1 : 0) & (number == 0 || levels.fraction[lane] != 0 ? -1 : 0);
+            }
+            if (!sums_up) {
+                if (volume.plane.plain_bytes)
+                    fetch_byte_points<lanes>(call, volume.plane, corners);
+                else
+                    fetch_points<lanes>(call, volume.plane, corners);
+                return 0;
+            }
+            weigh(corners.x, corners.y, share, corners.weight);
+            add_slice(volume, corners, slice, sums, special);
+        }
+        for (unsigned i = 0; i < channels && image.format.is_real(); ++i)
+            sums.total[i].add(sums.part[i][0], sums.part[i][1], deep != 0);
+    }
+    give_sums(call, volume, sums, special);
+    std::uint64_t left = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) left |= std::uint64_t{special[lane] != 0} << lane;
+    return left & call.active;
+}
+
+using FetchLanes = std::uint64_t (*)(Call&, const Volume&);
+/// For steps of up to 16 and of up to 32 lanes.
+struct Fetches {
+    FetchLanes half, whole;
+};
+
+template <unsigned lanes> std::uint64_t fetch_anywhere(Call& call, const Volume& volume) {
+    return fetch_lanes<lanes>(call, volume);
+}
+
+#if defined(__x86_64__)
+template <unsigned lanes>
+__attribute__((target("avx2,fma"))) std::uint64_t fetch_avx2(Call& call, const Volume& volume) {
+    return fetch_lanes<lanes>(call, volume);
+}
+template <unsigned lanes>
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) std::uint64_t
+fetch_avx512(Call& call, const Volume& volume) {
+    return fetch_lanes<lanes>(call, volume);
+}
+#endif
+
+Fetches fetches_of(PlaneCode most) {
+#if defined(__x86_64__)
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    if (most == PlaneCode::avx512 && avx512) return {fetch_avx512<16>, fetch_avx512<32>};
+    if (most != PlaneCode::portable && avx2) return {fetch_avx2<16>, fetch_avx2<32>};
+#endif
+    return {fetch_anywhere<16>, fetch_anywhere<32>};
+}
+
+/// Along dimension `index`; the size is each lane's.
+Dimension dimension_of(const TextureObject& texture, unsigned index, bool is_open) {
+    const Sampler& sampler = texture.sampler;
+    const Image& image = texture.image;
+    Dimension dimension{0, sampler.address[index], sampler.normalized || image.mipmapped || image.cube, sampler.linear};
+    if (is_open || (!sampler.normalized && !image.cube && dimension.address != Sampler::border))
+        dimension.address = Sampler::clamp;
+    return dimension;
+}
+
+bool is_periodic(Sampler::Address address) {
+    return address == Sampler::wrap || address == Sampler::mirror;
+}
+
+} // namespace
+
+std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, PlaneCode most) {
+    if (!is_sliced(call, texture)) return call.active;
+    const Image& image = texture.image;
+    const Sampler& sampler = texture.sampler;
+    const TexelFormat& format = image.format;
+    const bool is_open = image.cube && sampler.seamless && sampler.linear;
+    if (is_open && (is_periodic(sampler.address[0]) || is_periodic(sampler.address[1]))) return call.active;
+    const bool short_reals = !format.is_real() && format.bits <= 16 && sampler.to_real && !sampler.srgb;
+    Volume volume{texture,
+                  {},
+                  {volume.base,
+                   {format, sampler.to_real, sampler.srgb},
+                   dimension_of(texture, 0, is_open),
+                   dimension_of(texture, 1, is_open),
+                   {},
+                   format.bytes(),
+                   format.bits == 8 && !sampler.srgb,
+                   format.kind == Kind::signed_integer,
+                   false,
+                   1u << 31,
+                   0},
+                  dimension_of(texture, 2, false),
+                  image.dimensions == 3,
+                  is_open,
+                  format.is_real() || short_reals,
+                  {}};
+    if (!place_levels(image, volume)) return call.active;
+    Plane& plane = volume.plane;
+    if (image.dimensions == 1) // the only row of a plane
+        plane.y.address = image.layered ? Sampler::clamp : sampler.address[1];
+    plane.has_border = plane.x.address == Sampler::border || plane.y.address == Sampler::border ||
+                       (volume.is_deep && volume.z.address == Sampler::border);
+    if (plane.has_border) plane.border = store_color(sampler.border_color, plane.reading);
+    for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
+        plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
+    static const Fetches best = fetches_of(PlaneCode::avx512);
+    const Fetches fetch = most == PlaneCode::avx512 ? best : fetches_of(most);
+    return (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, volume);
+}
+
+} // namespace ptarmigan::runtime
