@@ -14,6 +14,7 @@
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
+#include "translator/analysis/loops/round_chains.h"
 #include "translator/analysis/loops/row_walks.h"
 #include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/plans/barrier_regions.h"
@@ -29,7 +30,9 @@ using ptx::Effects;
 
 /// Vector registers that varying values may take over a loop: three of four.
 constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
-/// And all of them for what is alive at once, of which the tables and constants of a special function take some.
+/// And all of them for what is alive at once, of which the tables and constants of a special function take some; not
+/// where a round waits for its chain of results, of which wide steps have two: attention (70 words and ex2) 25 and 37,
+/// with 4 to 64 numbers a head 0.59 to 0.77 of the time of 16 lanes.
 /// Zen 5, 32 and 16 lanes, CPU ms: lbm (18 words) 4.4 and 3.4, bilateral (12 and ex2) 20.3 and 15.4, n-body (11 and
 /// rsqrt) 24.9 and 27.9, soft-max (10 and ex2) the same, Black-Scholes (8) 9.4 and 12.
 constexpr unsigned registers_avx512 = 32, unit_registers = 10;
@@ -228,7 +231,7 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
         const unsigned constants = has_approximations(graph) ? unit_registers : 0;
         const bool fits = words * 32 / 16 <= loop_registers_avx512 &&
                           varying_words_at_once(graph) * 32 / 16 + constants <= registers_avx512;
-        return fits ? natural : 16;
+        return fits || waits_for_chains(graph) ? natural : 16;
     }
     if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
     const unsigned code = varying_words(graph);
