@@ -114,7 +114,6 @@ private:
     std::vector<FunctionId> stack_; ///< functions being inlined
     std::map<std::pair<FunctionId, VariableId>, std::uint32_t> shared_ids_;
     std::uint32_t instruction_count_ = 0;
-    std::size_t statements_by_pointer_ = 0; ///< of functions inlined where pointers to them are called
 };
 
 std::uint32_t Flattener::new_storage(const ptx::Variable& variable, bool is_parameter) {
@@ -393,7 +392,7 @@ std::vector<FunctionId> Flattener::targets_to_inline(const Instance& instance,
         statements += loader_.body(callee).instructions.size();
         result.push_back(target);
     }
-    if (statements > most_target_statements || statements_by_pointer_ + statements > most_statements_by_pointer)
+    if (statements > most_target_statements || graph_.statements_by_pointer + statements > most_statements_by_pointer)
         result.clear();
     return result;
 }
@@ -452,7 +451,7 @@ bool Flattener::inline_targets(Instance& caller, const ptx::Instruction& inst, B
         const FunctionId callee = resolve_alias(loader_.module(), target);
         const BlockId arm = new_block();
         const BlockId other = test_target(caller, inst, target, current, arm);
-        statements_by_pointer_ += loader_.body(callee).instructions.size();
+        graph_.statements_by_pointer += loader_.body(callee).instructions.size();
         inline_call(caller, inst, callee, arm, next);
         current = other;
         std::erase(targets, target);

@@ -158,6 +158,8 @@ struct FunctionGraph {
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
     std::vector<std::vector<ptx::FunctionId>> narrowed_targets; ///< see GraphInstruction::narrowed
+    /// Of functions that are inlined where pointers to them are called, with each place's own copies.
+    std::size_t statements_by_pointer = 0;
     /// Of a function called for real: threads may exit in it, by an `exit` among the instructions.
     bool has_thread_exit = false;
     bool uses_stack = false; ///< alloca: local memory beyond the variables
