@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/jam_steps.h"
 
+#include "translator/kernel_abi.h"
 #include "translator/llvm/hoist_from_steps.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -11,9 +12,12 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,8 +27,9 @@
 namespace ptarmigan::translator {
 namespace {
 
-/// Of the vector registers, sums may take this share; the rest is for what they multiply.
-constexpr unsigned share_of_sums_numerator = 3, share_of_sums_denominator = 4;
+/// Of the vector registers, sums may take this share; the rest is for what they multiply. The second one where a step's
+/// sums go through in groups: several factors of each side.
+constexpr unsigned share_of_sums = 6, share_of_sums_in_parts = 4, all_shares = 8;
 /// Fewer links are not worth it, more (of all steps together) would be long code.
 constexpr std::size_t fewest_links = 8, most_links = 1280;
 constexpr std::size_t shortest_chain = 4;
@@ -56,16 +61,21 @@ struct Chain {
 class StepLoop {
 public:
     StepLoop(llvm::Loop& loop, llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
-        : loop_(loop), body_(*loop.getHeader()), before_(loop.getLoopPreheader()),
+        : loop_(loop), body_(*loop.getHeader()), hoisted_(loop.getLoopPredecessor()),
+          tree_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
+          loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
           aliases_(analyses.getResult<llvm::AAManager>(function)),
           evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
           target_(analyses.getResult<llvm::TargetIRAnalysis>(function)), builder_(function.getContext()) {}
 
     bool run() {
-        if (loop_.getNumBlocks() != 1 || !before_) return false;
+        if (loop_.getNumBlocks() != 1 || !hoisted_) return false;
         rounds_ = evolution_.getSmallConstantTripCount(&loop_);
         if (rounds_ == 0 || !find_chains() || !choose_count() || !know_memory()) return false;
         find_moving_numbers();
+        before_ = loop_.getLoopPreheader();
+        if (!before_) before_ = llvm::InsertPreheaderForLoop(&loop_, &tree_, &loops_, nullptr, /*PreserveLCSSA=*/false);
+        if (!before_) return false;
         write();
         return true;
     }
@@ -119,14 +129,17 @@ private:
 
     /// Steps that go side by side; false if it stays one with room for its sums.
     bool choose_count() {
-        room_ = target_.getNumberOfRegisters(target_.getRegisterClassForType(/*Vector=*/true)) *
-                share_of_sums_numerator / share_of_sums_denominator;
+        room_ =
+            target_.getNumberOfRegisters(target_.getRegisterClassForType(/*Vector=*/true)) * share_of_sums / all_shares;
         unsigned registers = 0;
         for (const Chain& chain : chains_) registers += chain.registers;
         count_ = 1;
         for (unsigned count = 2; count <= rounds_ && count * registers <= room_; ++count)
             if (rounds_ % count == 0 && count * links_ <= most_links) count_ = count;
-        return count_ > 1 || (registers > room_ && links_ <= most_links);
+        if (count_ > 1) return true;
+        const bool parts = registers > room_ && links_ <= most_links;
+        room_ = room_ * share_of_sums_in_parts / share_of_sums; // rows of factors, too
+        return parts;
     }
 
     /// A place that moves by the same distance each round.
@@ -194,10 +207,9 @@ private:
         if (writes.empty()) return false;
         stores_ = writes;
         for (llvm::Instruction* read : reads) {
-            const llvm::MemoryLocation place = llvm::MemoryLocation::get(read);
             bool stays = true;
             for (llvm::StoreInst* write : writes) {
-                if (!llvm::isModSet(aliases_.getModRefInfo(write, place))) continue;
+                if (!may_write(*write, *read)) continue;
                 // The step's own place: read before it is written.
                 if (!is_own_place(*read, *write) || !read->comesBefore(write)) return false;
                 stays = false;
@@ -209,23 +221,34 @@ private:
         }
         for (llvm::StoreInst* write : writes) {
             for (llvm::StoreInst* other : writes)
-                if (llvm::isModSet(aliases_.getModRefInfo(other, llvm::MemoryLocation::get(write))) &&
-                    !is_own_place(*other, *write))
-                    return false;
+                if (may_write(*other, *write) && !is_own_place(*other, *write)) return false;
         }
         // What was hoisted in front of the loop, with nothing written behind it.
         bool is_written = false;
-        for (llvm::Instruction& instruction : llvm::reverse(*before_)) {
+        for (llvm::Instruction& instruction : llvm::reverse(*hoisted_)) {
             is_written |= instruction.mayWriteToMemory();
             auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
             if (!load || is_written || !load->isSimple()) continue;
-            const llvm::MemoryLocation place = llvm::MemoryLocation::get(load);
-            if (llvm::none_of(writes, [&](llvm::StoreInst* write) {
-                    return llvm::isModSet(aliases_.getModRefInfo(write, place));
-                }))
+            if (llvm::none_of(writes, [&](llvm::StoreInst* write) { return may_write(*write, *load); }))
                 unchanged_.insert(load);
         }
         return true;
+    }
+
+    /// Steps' frames are no memory of the kernel's.
+    bool may_write(llvm::StoreInst& write, const llvm::Instruction& access) {
+        if (is_in_shared_memory(access) && is_in_frames(write.getPointerOperand())) return false;
+        return llvm::isModSet(aliases_.getModRefInfo(&write, llvm::MemoryLocation::get(&access)));
+    }
+
+    static bool is_in_frames(const llvm::Value* pointer) {
+        const auto* frames = llvm::dyn_cast<llvm::LoadInst>(llvm::getUnderlyingObject(pointer));
+        if (!frames) return false;
+        const llvm::DataLayout& layout = frames->getModule()->getDataLayout();
+        const llvm::Value* field = frames->getPointerOperand();
+        llvm::APInt offset(layout.getIndexTypeSizeInBits(field->getType()), 0);
+        return llvm::isa<llvm::Argument>(field->stripAndAccumulateConstantOffsets(layout, offset, false)) &&
+               offset == offsetof(abi::CtaContext, frames);
     }
 
     /// Both lie where no other step's access of the two does.
@@ -303,7 +326,7 @@ private:
 
     bool is_part_of_factor(const llvm::Value* value) const {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-        if (!instruction || (instruction->getParent() != &body_ && instruction->getParent() != before_)) return false;
+        if (!instruction || (instruction->getParent() != &body_ && instruction->getParent() != hoisted_)) return false;
         if (llvm::isa<llvm::LoadInst>(instruction))
             return unchanged_.contains(instruction) && is_in_shared_memory(*instruction);
         return instruction->getType()->isVectorTy() &&
@@ -342,7 +365,19 @@ private:
     }
 
     llvm::Value* factor_of_link(unsigned copy, llvm::Value* operand) {
-        return size_of_factor(operand) > most_of_factor ? value(copy, operand) : factor(copy, operand);
+        if (size_of_factor(operand) <= most_of_factor) return factor(copy, operand);
+        return stays_.contains(operand) && count_ < rounds_ ? in_front(operand) : value(copy, operand);
+    }
+
+    /// Lanes gathered from all over a tile, the same for all steps: once, and from the stack after that.
+    llvm::Value* in_front(llvm::Value* value) {
+        if (!is_here(value)) return value;
+        const auto known = in_front_.find(value);
+        if (known != in_front_.end()) return known->second;
+        llvm::Instruction* made = llvm::cast<llvm::Instruction>(value)->clone();
+        for (llvm::Use& use : made->operands()) use.set(in_front(use.get()));
+        made->insertBefore(before_->getTerminator());
+        return in_front_[value] = made;
     }
 
     /// False while it hangs on a link that is not written yet.
@@ -442,7 +477,10 @@ private:
 
     llvm::Loop& loop_;
     llvm::BasicBlock& body_;
-    llvm::BasicBlock* before_;
+    llvm::BasicBlock *hoisted_,
+        *before_ = nullptr; ///< in front of the loop: what others have moved there, and the edge
+    llvm::DominatorTree& tree_;
+    llvm::LoopInfo& loops_;
     llvm::AAResults& aliases_;
     llvm::ScalarEvolution& evolution_;
     const llvm::TargetTransformInfo& target_;
@@ -459,6 +497,7 @@ private:
     llvm::DenseMap<const llvm::Value*, std::int64_t> moves_;
     using Copy = std::pair<unsigned, const llvm::Value*>;
     llvm::DenseMap<Copy, llvm::Value*> values_, factors_;
+    llvm::DenseMap<llvm::Value*, llvm::Value*> in_front_;
     llvm::DenseSet<Copy> written_;
 };
 

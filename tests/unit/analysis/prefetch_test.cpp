@@ -131,6 +131,25 @@ TEST_CASE("prefetch: where steps take turns, the next turn's place while the loo
     CHECK(turns("add.s64 %rd3, %rd3, 131072; ld.global.u32 %r2, [%rd2];").empty());
 }
 
+TEST_CASE("turns: where all rows of threads read one row of memory, far from the last round's", "[prefetch]") {
+    auto takes_turns = [](const std::string& begin, const std::string& step, std::array<std::uint32_t, 3> ntid = {32, 8, 1}) {
+        test::AnalysedKernel kernel(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + step), ntid, 32);
+        translator::choose_turn_loops(kernel.graph, kernel.shape, false);
+        return kernel.graph.forest.loops.at(0).takes_turns;
+    };
+    const std::string column = "mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x; mov.u32 %r7, %tid.x; mad.lo.u32 %r5, %r5, %r6, %r7; mul.wide.u32 %rd6, %r5, 4; ";
+    const std::string pitch = "mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;";
+    CHECK(takes_turns(column, pitch));
+    CHECK(takes_turns(column, "add.s64 %rd3, %rd3, 8192;"));
+    CHECK(takes_turns(column, pitch, {16, 16, 1}));
+    // nearer; one row of threads; each row its own; all lanes one word; by a number of the thread's in the block
+    CHECK_FALSE(takes_turns(column, "add.s64 %rd3, %rd3, 1024;"));
+    CHECK_FALSE(takes_turns(column, pitch, {32, 1, 1}));
+    CHECK_FALSE(takes_turns("mov.u32 %r7, %tid.x; mov.u32 %r6, %tid.y; mad.lo.u32 %r5, %r6, 4096, %r7; mul.wide.u32 %rd6, %r5, 4; ", pitch));
+    CHECK_FALSE(takes_turns("mov.u64 %rd6, 64; ", pitch));
+    CHECK_FALSE(takes_turns("mov.u32 %r7, %tid.x; mov.u32 %r6, %warpid; mad.lo.u32 %r5, %r6, 4096, %r7; mul.wide.u32 %rd6, %r5, 4; ", pitch));
+}
+
 TEST_CASE("prefetch: where warps meet at each round, the next round's place", "[prefetch]") {
     const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
     auto met = [&](const std::string& step) {

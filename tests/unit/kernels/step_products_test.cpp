@@ -22,7 +22,8 @@ struct Shape {
 };
 
 /// Thread (x, y) of the block by %r60 alone: `side` is a power of two.
-std::string product_text(const Shape& shape, bool sums_in_memory) {
+/// `is_turned`: B's tile lies column after column, so that lanes' words lie far apart.
+std::string product_text(const Shape& shape, bool sums_in_memory, bool is_turned) {
     const unsigned side = shape.side, each = shape.each, rows = shape.rows();
     const auto number = [](unsigned n) { return std::to_string(n); };
     std::string shift;
@@ -32,7 +33,7 @@ std::string product_text(const Shape& shape, bool sums_in_memory) {
                        "mov.u32 %r3, tile_a; mov.u32 %r4, tile_b; mov.u32 %r10, 0; mov.u32 %r9, tile_c;\n"
                        "shl.b32 %r5, %r60, 2; add.u32 %r9, %r9, %r5;\n"
                        // columns of A's rows and of B
-                       "mad.lo.u32 %r5, %r2, " + number(side * 4) + ", %r3; mad.lo.u32 %r6, %r1, 4, %r4;\n";
+                       "mad.lo.u32 %r5, %r2, " + number(side * 4) + ", %r3; mad.lo.u32 %r6, %r1, " + number(is_turned ? side * 4 : 4) + ", %r4;\n";
     for (unsigned i = 0; i < each * each; ++i) text += "mov.f32 %f" + number(i) + ", 0f00000000;\n";
     if (sums_in_memory) text += "st.shared.f32 [%r9], %f0;\n";
     text += "loop:\n";
@@ -43,14 +44,15 @@ std::string product_text(const Shape& shape, bool sums_in_memory) {
                 "mad.lo.u32 %r22, %r20, " + number(side) + ", %r1; shl.b32 %r22, %r22, 2; add.u32 %r22, %r22, %r3; st.shared.f32 [%r22], %f20;\n"
                 "add.u32 %r20, %r2, %r10; mad.lo.u32 %r21, %r20, " + number(rows) + ", %r1; add.u32 %r21, %r21, " + number(i * side) + ";\n"
                 "mul.wide.u32 %l1, %r21, 4; add.u64 %l1, %l1, %l61; ld.global.f32 %f20, [%l1];\n"
-                "mad.lo.u32 %r22, %r2, " + number(rows) + ", %r1; add.u32 %r22, %r22, " + number(i * side) + "; shl.b32 %r22, %r22, 2; add.u32 %r22, %r22, %r4;\n"
+                "mad.lo.u32 %r22, " + (is_turned ? "%r1, " + number(side) + ", %r2" : "%r2, " + number(rows) + ", %r1") +
+                "; add.u32 %r22, %r22, " + number(i * side * (is_turned ? side : 1)) + "; shl.b32 %r22, %r22, 2; add.u32 %r22, %r22, %r4;\n"
                 "st.shared.f32 [%r22], %f20;\n";
     text += "bar.sync 0;\n";
     if (sums_in_memory) text += "ld.shared.f32 %f0, [%r9];\n";
     for (unsigned k = 0; k < side; ++k) {
         for (unsigned i = 0; i < each; ++i)
             text += "ld.shared.f32 %f" + number(20 + i) + ", [%r5+" + number((i * side * side + k) * 4) + "];\n"
-                    "ld.shared.f32 %f" + number(24 + i) + ", [%r6+" + number((k * rows + i * side) * 4) + "];\n";
+                    "ld.shared.f32 %f" + number(24 + i) + ", [%r6+" + number((is_turned ? i * side * side + k : k * rows + i * side) * 4) + "];\n";
         for (unsigned i = 0; i < each; ++i)
             for (unsigned j = 0; j < each; ++j) {
                 const std::string sum = "%f" + number(i * each + j);
@@ -78,9 +80,9 @@ std::uint32_t bits(float value) {
 TEST_CASE("tiles of products whose steps go side by side", "[kernels][barriers][memory]") {
     const Shape shape = GENERATE(Shape{4, 1, 2}, Shape{8, 1, 3}, Shape{16, 1, 3}, Shape{32, 1, 2}, Shape{8, 2, 2},
                                  Shape{16, 2, 2}, Shape{8, 4, 2}, Shape{16, 4, 2});
-    const bool sums_in_memory = GENERATE(false, true);
+    const bool sums_in_memory = GENERATE(false, true), is_turned = GENERATE(false, true);
     if (sums_in_memory && shape.each > 1) return;
-    CAPTURE(shape.side, shape.each, sums_in_memory);
+    CAPTURE(shape.side, shape.each, sums_in_memory, is_turned);
     const unsigned rows = shape.rows(), depth = shape.depth();
     std::mt19937 random(rows * 7 + depth);
     std::uniform_real_distribution<float> numbers(-2, 2);
@@ -91,7 +93,7 @@ TEST_CASE("tiles of products whose steps go side by side", "[kernels][barriers][
     b[2 * rows + 3] = std::numeric_limits<float>::quiet_NaN(); // a column of NaNs
     for (unsigned k = 0; k < depth; ++k) a[k] *= 1e-39f;       // subnormal products
     Array<float> device_a(a), device_b(b), c(rows * rows);
-    run(product_text(shape, sums_in_memory), {1}, {shape.side * shape.side}, {device_a.address(), device_b.address(), c.address()},
+    run(product_text(shape, sums_in_memory, is_turned), {1}, {shape.side * shape.side}, {device_a.address(), device_b.address(), c.address()},
         ".shared .align 4 .f32 tile_a[4096];\n.shared .align 4 .f32 tile_b[4096];\n.shared .align 4 .f32 tile_c[1024];\n");
     const std::vector<float> got = c.values();
     unsigned wrong = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/loops/plan_turns.h"
 
+#include "frontend/isa/special_registers.h"
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
 #include "translator/analysis/loops/loop_strides.h"
 #include "translator/analysis/waits/region_waits.h"
@@ -24,7 +26,7 @@ public:
         return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) {
             const auto& instructions = graph_.blocks[block].instructions;
             return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
-                if (!is_piece_of_a_row(instruction.inst)) return false;
+                if (!is_piece_of_a_row(instruction.inst) && !is_read_by_all_rows(instruction.inst)) return false;
                 const std::optional<std::int64_t> stride = strides_.of(instruction.inst[ptx::Role::a].index, loop);
                 return !stride || *stride >= far || *stride <= -far;
             });
@@ -45,6 +47,57 @@ private:
         return shape_.ntid[0] > 32 && lanes.is_affine() && !lanes.steps &&
                std::is_sorted(lanes.offsets->begin(), lanes.offsets->end()) &&
                std::int64_t(lanes.offsets->back()) <= std::int64_t(lanes.offsets->size() - 1) * element;
+    }
+
+    /// A row of memory that each row of threads reads: the right side of a product of matrices. What the first warp has
+    /// read is gone from the caches before the second begins, if that walks to the end.
+    bool is_read_by_all_rows(const ptx::Instruction& inst) const {
+        if (shape_.ntid[1] * shape_.ntid[2] < 2 || !reads_device_memory(inst)) return false;
+        const ptx::Operand& address = inst[ptx::Role::a];
+        const Shape& lanes = graph_.values[address.index].shape;
+        if (!lanes.is_affine() || lanes.steps) return false;
+        const auto [low, high] = std::minmax_element(lanes.offsets->begin(), lanes.offsets->end());
+        const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
+        return *low != *high && std::int64_t(*high) - std::int64_t(*low) < row && !depends_on_row(address.index);
+    }
+
+    static bool reads_device_memory(const ptx::Instruction& inst) {
+        const ptx::Operand& address = inst[ptx::Role::a];
+        return (inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic) &&
+               has_effect(inst, ptx::Effects::load) && !has_effect(inst, ptx::Effects::atomic) &&
+               address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::reg;
+    }
+
+    /// On a thread's number in the block but its x.
+    bool depends_on_row(ValueId value) const {
+        std::vector<ValueId> work{value};
+        std::vector<bool> seen(graph_.values.size(), false);
+        while (!work.empty()) {
+            const ValueId next = work.back();
+            work.pop_back();
+            if (seen[next]) continue;
+            seen[next] = true;
+            const LinearSums::Definition& definition = strides_.sums().definition(next);
+            if (definition.phi)
+                for (ValueId source : definition.phi->incoming) work.push_back(source);
+            if (!definition.instruction) continue;
+            const ptx::Instruction& inst = definition.instruction->inst;
+            for (unsigned i = 0; i < inst.operand_count; ++i)
+                if (names_row(inst.operands[i])) return true;
+            for (ValueId source : uses(graph_, *definition.instruction)) work.push_back(source);
+        }
+        return false;
+    }
+
+    static bool names_row(const ptx::Operand& operand) {
+        if (operand.kind != ptx::Operand::Kind::special) return false;
+        switch (ptx::SpecialRegister(operand.index)) {
+        case ptx::SpecialRegister::tid: return operand.component != 0;
+        case ptx::SpecialRegister::ntid:
+        case ptx::SpecialRegister::ctaid:
+        case ptx::SpecialRegister::nctaid: return false;
+        default: return true;
+        }
     }
 
     const FunctionGraph& graph_;

@@ -15,8 +15,8 @@ namespace ptarmigan::translator {
 constexpr std::uint32_t rounds_per_turn = 8;
 
 /// Sets LoopInfo::takes_turns in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
-/// and warps, read or write neighbouring elements that are far from the last round's and none go one by one; with
-/// `everywhere` for all. Needs shapes.
+/// and warps, read or write neighbouring elements that are far from the last round's and none go one by one, or whose
+/// warps all read the same such elements; with `everywhere` for all. Needs shapes.
 void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool everywhere);
 
 /// Some atomics of the loop go to a place of each lane's own, one lane after the other: a round takes long.
