@@ -9,6 +9,7 @@
 #include "runtime/texture/sampler.h"
 #include "runtime/texture/slice_fetch.h"
 #include "runtime/texture/surface.h"
+#include "runtime/texture/surface_lanes.h"
 
 #include <bit>
 #include <cstring>
@@ -171,9 +172,9 @@ const TextureObject* common_object(const Call& call) {
 
 void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall* call) {
     std::uint64_t lanes = call->active;
-    if (const TextureObject* texture = common_object(*call)) {
-        if (fetch_plane(*call, *texture)) return;
-        lanes = fetch_slices(*call, *texture);
+    if (const TextureObject* object = common_object(*call)) {
+        if (fetch_plane(*call, *object) || access_surface(*call, *object)) return;
+        lanes = fetch_slices(*call, *object);
     }
     for (; lanes != 0; lanes &= lanes - 1) run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
 }

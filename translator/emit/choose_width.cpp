@@ -195,7 +195,8 @@ bool fetches_from_textures(const FunctionGraph& graph) {
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions) {
             const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
-            if (form.chapter == "texture" && ptx::any(form.effects, Effects::load)) return true;
+            const bool accesses = ptx::any(form.effects, Effects::load | Effects::store);
+            if ((form.chapter == "texture" || form.chapter == "surface") && accesses) return true;
         }
     return false;
 }
