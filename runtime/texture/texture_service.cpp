@@ -13,6 +13,7 @@
 
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -155,28 +156,54 @@ void run_lane(const LaneCall& at) {
     }
 }
 
-/// What all active lanes' handles stand for, if it is the same and there is such an object.
-const TextureObject* common_object(const Call& call) {
-    if (call.active == 0) return nullptr;
+/// Lanes at rest may have any handle.
+bool have_one_handle(const Call& call) {
     const std::uint64_t handle = call.handle[std::countr_zero(call.active)];
-    std::uint64_t differing = 0; // lanes at rest may have any
+    std::uint64_t differing = 0;
     const auto count = static_cast<unsigned>(std::bit_width(call.active));
     for (unsigned lane = 0; lane < count; ++lane) differing |= call.handle[lane] ^ handle;
-    if (differing == 0) return TextureTable::get().last(handle & TextureTable::number_bits);
+    if (differing == 0) return true;
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1)
-        if (call.handle[std::countr_zero(lanes)] != handle) return nullptr;
-    return TextureTable::get().last(handle & TextureTable::number_bits);
+        if (call.handle[std::countr_zero(lanes)] != handle) return false;
+    return true;
+}
+
+/// Those of `lanes` that have the first one's handle.
+std::uint64_t lanes_like_first(const Call& call, std::uint64_t lanes) {
+    const std::uint64_t handle = call.handle[std::countr_zero(lanes)];
+    std::uint64_t like = 0;
+    for (unsigned lane = 0; lane < std::size(call.handle); ++lane)
+        like |= std::uint64_t{call.handle[lane] == handle} << lane;
+    return like & lanes;
+}
+
+/// The active lanes, which have one handle, together as far as that can be; the others one by one.
+void run_lanes(abi::CtaContext* cta, std::uint32_t step, Call& call) {
+    std::uint64_t lanes = call.active;
+    const std::uint64_t number = call.handle[std::countr_zero(lanes)] & TextureTable::number_bits;
+    if (const TextureObject* object = TextureTable::get().last(number)) {
+        if (fetch_plane(call, *object) || access_surface(call, *object)) return;
+        if ((lanes & (lanes - 1)) != 0) lanes = fetch_slices(call, *object); // one lane is faster alone
+    }
+    for (; lanes != 0; lanes &= lanes - 1) run_lane({cta, step, call, static_cast<unsigned>(std::countr_zero(lanes))});
 }
 
 } // namespace
 
 void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall* call) {
-    std::uint64_t lanes = call->active;
-    if (const TextureObject* object = common_object(*call)) {
-        if (fetch_plane(*call, *object) || access_surface(*call, *object)) return;
-        lanes = fetch_slices(*call, *object);
+    const std::uint64_t active = call->active;
+    if (active == 0) return;
+    if (have_one_handle(*call)) return run_lanes(cta, step, *call);
+    if (static_cast<Operation>(call->operation) == Operation::fetch) {
+        for (std::uint64_t left = active; left != 0; left &= ~call->active) {
+            call->active = lanes_like_first(*call, left);
+            run_lanes(cta, step, *call);
+        }
+        call->active = active;
+        return;
     }
-    for (; lanes != 0; lanes &= lanes - 1) run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
+    for (std::uint64_t lanes = active; lanes != 0; lanes &= lanes - 1) // of several surfaces: in order
+        run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
 }
 
 } // namespace ptarmigan::runtime
