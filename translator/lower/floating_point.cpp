@@ -106,6 +106,25 @@ Value* invalid_constant(Op operation, Values v, Value* result) {
     return invalid ? real_bits(result, 0xfff8000000000000) : result;
 }
 
+/// Neither a NaN nor infinite: the reduction of expf is such a sum, whose bits it shows.
+bool is_surely_number(Op operation, Values v) {
+    if (v.front()->getType()->getScalarSizeInBits() != 32) return false;
+    double bounds[3] = {};
+    for (unsigned i = 0; i < v.size() && i < 3; ++i) {
+        const std::optional<double> bound = magnitude_bound(v[i]);
+        if (!bound) return false;
+        bounds[i] = *bound;
+    }
+    constexpr double largest = 1e38; // of floats it is 3.4e38
+    switch (operation) {
+    case Op::add:
+    case Op::sub: return bounds[0] + bounds[1] < largest;
+    case Op::mul: return bounds[0] * bounds[1] < largest;
+    case Op::fma: return bounds[0] * bounds[1] + bounds[2] < largest;
+    default: return false;
+    }
+}
+
 } // namespace
 
 Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptions& options) {
@@ -118,7 +137,10 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
     bool chooses =
         result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
     if (chooses) result = last_nan(e, operation, operands, invalid_constant(operation, operands, result));
-    result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
+    if (options.sat)
+        result = saturate_unit(ir, result);
+    else if (!is_surely_number(operation, operands))
+        result = canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
 }
 

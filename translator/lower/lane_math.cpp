@@ -2,11 +2,16 @@
 // Arithmetic building blocks, see lane_math.h.
 #include "translator/lower/lane_math.h"
 
+#include "translator/llvm/sink_nan_canonicalization.h"
+
 #include <llvm/ADT/APFloat.h>
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Metadata.h>
+#include <llvm/IR/PatternMatch.h>
+
+#include <cmath>
 
 namespace ptarmigan::translator::lower {
 
@@ -195,8 +200,38 @@ Value* saturate_unit(Ir& ir, Value* value) {
     llvm::Type* scalar = value->getType()->getScalarType();
     if (scalar->isHalfTy() || scalar->isBFloatTy())
         return narrow_to_half(ir, saturate_unit(ir, widen_to_float(ir, value)), scalar, Rounding::nearest_even);
+    if (Value* number = canonicalized(value)) value = number; // any NaN becomes 0
     Value* positive = ir.CreateSelect(ir.CreateFCmpOGT(value, real(value, 0)), value, real(value, 0));
+    // x86 has an instruction for each choice as it stands here. InstCombine would exchange them, and then has not.
+    positive = ir.CreateFreeze(positive);
+    if (auto* freeze = llvm::dyn_cast<llvm::FreezeInst>(positive))
+        freeze->setMetadata(any_nan_metadata, llvm::MDNode::get(freeze->getContext(), {}));
     return ir.CreateSelect(ir.CreateFCmpOLT(positive, real(value, 1)), positive, real(value, 1));
+}
+
+namespace {
+
+/// What saturate_unit() has made.
+bool is_saturated(Value* value) {
+    using namespace llvm::PatternMatch;
+    Value *positive = nullptr, *number = nullptr;
+    llvm::FCmpInst::Predicate below{}, above{};
+    return match(value,
+                 m_Select(m_FCmp(below, m_Value(positive), m_SpecificFP(1)), m_Deferred(positive), m_SpecificFP(1))) &&
+           below == llvm::FCmpInst::FCMP_OLT &&
+           match(positive, m_Freeze(m_Select(m_FCmp(above, m_Value(number), m_AnyZeroFP()), m_Deferred(number),
+                                             m_AnyZeroFP()))) &&
+           above == llvm::FCmpInst::FCMP_OGT;
+}
+
+} // namespace
+
+std::optional<double> magnitude_bound(Value* value) {
+    using namespace llvm::PatternMatch;
+    const llvm::APFloat* number = nullptr;
+    if (match(value, m_APFloat(number)))
+        return number->isFinite() ? std::optional(std::abs(number->convertToDouble())) : std::nullopt;
+    return is_saturated(value) ? std::optional(1.0) : std::nullopt;
 }
 
 Value* next_toward_zero(Ir& ir, Value* value) {

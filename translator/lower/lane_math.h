@@ -64,6 +64,8 @@ Value* flush_subnormal(Ir& ir, Value* value);
 Value* mark_flushed(Value* value);
 /// Clamp to [+0, 1]; NaN and -0 give +0.
 Value* saturate_unit(Ir& ir, Value* value);
+/// A number that no lane's magnitude is above, if that is visible: constants, what has been saturated.
+std::optional<double> magnitude_bound(Value* value);
 /// The number next to `value` in the direction of zero / away from zero (in the encoding: bits - 1, bits + 1).
 Value* next_toward_zero(Ir& ir, Value* value);
 Value* next_away_from_zero(Ir& ir, Value* value);

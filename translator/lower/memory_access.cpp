@@ -8,6 +8,7 @@
 #include "translator/lower/chunked_access.h"
 #include "translator/lower/lane_access.h"
 #include "translator/lower/neighbour_access.h"
+#include "translator/lower/place_pairs.h"
 #include "translator/lower/row_access.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -173,6 +174,7 @@ MemoryAccess as_word(WarpEmitter& e, const MemoryAccess& access) {
 
 ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     if (moves_as_word(access)) return from_words(e, access, load_varying(e, as_word(e, access)));
+    if (std::optional<PlacePair> places = place_pair(e, access)) return load_pair(e, access, *places);
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_load(pattern_of(e, access))) {
             bool maskable = plan->gapless && takes_mask(e, access, *plan);
@@ -257,7 +259,7 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
 
 bool loads_lane_by_lane(WarpEmitter& e, const MemoryAccess& access) {
     if (access.address.address.is_uniform()) return false;
-    if (!access.address.address.is_affine()) return true;
+    if (!access.address.address.is_affine()) return !place_pair(e, access);
     std::optional<AccessPlan> plan = plan_load(pattern_of(e, access));
     return !plan || !plan->exclusive || !plan->gapless;
 }
