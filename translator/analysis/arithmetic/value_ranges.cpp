@@ -4,10 +4,12 @@
 #include "translator/analysis/arithmetic/value_ranges.h"
 
 #include "frontend/isa/special_registers.h"
+#include "translator/analysis/arithmetic/thread_bits.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace ptarmigan::translator {
@@ -17,6 +19,9 @@ using ptx::FormId;
 using ptx::Operand;
 using ptx::ScalarType;
 using Wide = __int128;
+
+/// Threads times instructions that comparisons may be computed for: a tenth of a millisecond and more.
+constexpr std::size_t comparison_budget = 1 << 15;
 
 Interval type_range(ScalarType type) {
     unsigned bits = ptx::bit_size(type);
@@ -39,6 +44,9 @@ public:
     RangeAnalysis(const FunctionGraph& graph, const BlockShape& block, bool small_grid)
         : graph_(graph), block_(block), small_grid_(small_grid), ranges_(graph.values.size()),
           done_(graph.values.size(), false) {}
+
+    /// Of the first round of the loop with this header, each time that control comes to it.
+    void begin_loop_at(BlockId header) { first_round_of_ = header; }
 
     std::vector<Interval> run() {
         for (ValueId v = 0; v < graph_.values.size(); ++v) {
@@ -77,13 +85,17 @@ private:
     bool small_grid_;
     std::vector<Interval> ranges_;
     std::vector<bool> done_;
+    BlockId first_round_of_ = no_block;
 };
 
 void RangeAnalysis::visit(const Phi& phi) {
     done_[phi.result] = true;
     Interval all;
-    for (ValueId incoming : phi.incoming) {
+    const BlockId block = graph_.values[phi.result].block;
+    for (std::size_t i = 0; i < phi.incoming.size(); ++i) {
+        const ValueId incoming = phi.incoming[i];
         if (graph_.values[incoming].is_undefined) continue;
+        if (block == first_round_of_ && graph_.blocks[block].predecessors[i] >= block) continue; // not yet
         if (!done_[incoming] || !ranges_[incoming].known()) return;
         const Interval& in = ranges_[incoming];
         all = all.known() ? Interval{std::min(all.low, in.low), std::max(all.high, in.high)} : in;
@@ -254,31 +266,119 @@ std::optional<bool> RangeAnalysis::decided(const ptx::Instruction& inst) const {
 
 } // namespace
 
+namespace {
+
+bool is_comparison(const ptx::Instruction& inst) {
+    const bool compares = inst.form == FormId::setp_signed || inst.form == FormId::setp_unsigned;
+    return compares && inst.operands[0].kind == Operand::Kind::reg && inst.operands[1].kind != Operand::Kind::reg;
+}
+
+void make_constant(ptx::Instruction& inst, bool outcome) {
+    Operand number;
+    number.kind = Operand::Kind::imm;
+    number.type = ScalarType::pred;
+    number.value = outcome;
+    inst.form = FormId::mov;
+    inst.types = {ScalarType::pred};
+    inst.modifier_count = 0;
+    inst.operand_count = 2;
+    inst.operands[1] = number;
+}
+
+/// What the threads' numbers alone say, if it is the same for all.
+std::optional<bool> decided_by_threads(ThreadBitsTable& threads, const ptx::Instruction& inst) {
+    const ThreadBits* known = inst.guard == ptx::no_id ? threads.of_result(inst) : nullptr;
+    if (!known || known->low == 0 || !known->assumed.empty()) return std::nullopt;
+    const std::uint64_t first = known->of(0);
+    for (std::size_t thread = 1; thread < threads.threads(); ++thread)
+        if (known->of(thread) != first) return std::nullopt;
+    return (first & 1) != 0;
+}
+
+/// The comparison by which a loop goes round again from its only latch, and whether it then holds.
+struct Again {
+    GraphInstruction* comparison = nullptr;
+    bool if_holds = false;
+};
+
+class SingleRounds {
+public:
+    SingleRounds(FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape) {
+        for (Block& block : graph_.blocks)
+            for (GraphInstruction& instruction : block.instructions)
+                if (is_comparison(instruction.inst)) comparisons_[instruction.inst.operands[0].index] = &instruction;
+    }
+
+    /// Loops that end in their first round, as ranges say: `for (i = thread; i < 1024; i += 256)` unrolled by four.
+    bool run() {
+        bool any = false;
+        std::size_t left = most_loops;
+        for (BlockId header = 0; header < graph_.blocks.size() && left != 0; ++header) {
+            const Again again = goes_round(header);
+            if (!again.comparison || graph_.blocks[header].phis.empty()) continue;
+            --left;
+            RangeAnalysis analysis(graph_, shape_, false);
+            analysis.begin_loop_at(header);
+            analysis.use(analysis.run());
+            const std::optional<bool> outcome = analysis.decided(again.comparison->inst);
+            if (!outcome || *outcome == again.if_holds) continue;
+            make_constant(again.comparison->inst, *outcome);
+            any = true;
+        }
+        return any;
+    }
+
+private:
+    /// Each is a walk over the whole kernel.
+    static constexpr std::size_t most_loops = 16;
+
+    Again goes_round(BlockId header) const {
+        const auto& predecessors = graph_.blocks[header].predecessors;
+        BlockId latch = no_block;
+        for (BlockId each : predecessors) {
+            if (each < header) continue;
+            if (latch != no_block) return {};
+            latch = each;
+        }
+        if (latch == no_block) return {};
+        BlockId next = header; // where the branch leads if the loop goes on
+        while (graph_.blocks[latch].terminator.kind == Terminator::Kind::jump) {
+            if (latch <= header || graph_.blocks[latch].predecessors.size() != 1) return {};
+            next = latch;
+            latch = graph_.blocks[latch].predecessors[0];
+        }
+        const Terminator& end = graph_.blocks[latch].terminator;
+        if (end.kind != Terminator::Kind::branch || end.condition == no_value || latch < header) return {};
+        const auto& successors = graph_.blocks[latch].successors;
+        if (successors[0] == successors[1]) return {};
+        const auto found = comparisons_.find(end.condition);
+        if (found == comparisons_.end() || found->second->inst.guard != ptx::no_id) return {};
+        return {found->second, (successors[0] == next) != end.negated};
+    }
+
+    FunctionGraph& graph_;
+    const BlockShape& shape_;
+    std::map<ValueId, GraphInstruction*> comparisons_;
+};
+
+} // namespace
+
 bool decide_comparisons(FunctionGraph& graph, const BlockShape& block) {
     RangeAnalysis analysis(graph, block, false);
     analysis.use(analysis.run());
-    bool any = false;
+    ThreadBitsTable threads(graph, block, comparison_budget);
+    std::vector<std::pair<ptx::Instruction*, bool>> decided; // the table looks at them until the end
     for (Block& b : graph.blocks) {
         for (GraphInstruction& instruction : b.instructions) {
             ptx::Instruction& inst = instruction.inst;
-            bool comparison = inst.form == FormId::setp_signed || inst.form == FormId::setp_unsigned;
-            if (!comparison || inst.operands[0].kind != Operand::Kind::reg) continue;
-            if (inst.operands[1].kind == Operand::Kind::reg) continue; // p|q
+            if (!is_comparison(inst)) continue;
             std::optional<bool> outcome = analysis.decided(inst);
-            if (!outcome) continue;
-            Operand number;
-            number.kind = Operand::Kind::imm;
-            number.type = ScalarType::pred;
-            number.value = *outcome;
-            inst.form = FormId::mov;
-            inst.types = {ScalarType::pred};
-            inst.modifier_count = 0;
-            inst.operand_count = 2;
-            inst.operands[1] = number;
-            any = true;
+            if (!outcome) outcome = decided_by_threads(threads, inst);
+            if (outcome) decided.emplace_back(&inst, *outcome);
         }
     }
-    return any;
+    for (auto& [inst, outcome] : decided) make_constant(*inst, outcome);
+    return !decided.empty() || SingleRounds(graph, block).run();
 }
 
 std::vector<Interval> value_ranges(const FunctionGraph& graph, const BlockShape& block, bool small_grid) {

@@ -16,7 +16,8 @@ struct Interval {
 /// Intervals of all values for a block shape; with small_grid, global thread indices stay below 2^31.
 std::vector<Interval> value_ranges(const FunctionGraph& graph, const BlockShape& block, bool small_grid);
 
-/// Replaces integer comparisons that the ranges decide by moves of a constant. True if there were any.
+/// Replaces integer comparisons by moves of a constant: those that the ranges decide, or the threads' numbers, and
+/// those by which a loop would go round again whose first round is its last. True if there were any.
 bool decide_comparisons(FunctionGraph& graph, const BlockShape& block);
 
 } // namespace ptarmigan::translator
