@@ -389,6 +389,7 @@ private:
         shape_for(unit_.divergence);
         if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
             unit_.divergence = DivergenceForm::program_counters;
+            if (split_before_gatherings(graph_)) forget_shapes();
             shape_for(unit_.divergence);
         }
     }

@@ -224,6 +224,33 @@ TEST_CASE("mbarrier: threads that drop out are not waited for", "[kernels][mbarr
     CHECK(out.values() == expected);
 }
 
+TEST_CASE("mbarrier: lanes that arrive for the last time right before a barrier are not held back by it", "[kernels][mbarrier]") {
+    // cuda::barrier::arrive_and_drop() and __syncthreads(), behind different numbers of rounds.
+    constexpr unsigned threads = 96;
+    for (const std::string last : {"mbarrier.arrive_drop.shared.b64 _, [bar]; barrier.sync 0;", "mbarrier.arrive_drop.shared.b64 _, [bar]; vote.sync.ballot.b32 %r9, 1, 0xffffffff;"}) {
+        Array<std::uint32_t> out(threads);
+        run(init(threads) + R"(
+            rem.u32 %r1, %r60, 5;
+            mov.u32 %r5, 0;
+            mov.u32 %r9, 0;
+            setp.eq.u32 %p1, %r1, 0;
+            @%p1 bra DROP;
+        ROUND:
+            mbarrier.arrive.shared.b64 %l1, [bar];
+        WAIT: mbarrier.try_wait.shared.b64 %p2, [bar], %l1;
+            @!%p2 bra WAIT;
+            add.u32 %r5, %r5, 1;
+            setp.lt.u32 %p2, %r5, %r1;
+            @%p2 bra ROUND;
+        DROP: )" + last + R"(
+            mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60;
+            st.global.u32 [%l1], %r5;
+        )", {1}, {threads}, {out.address()}, object);
+        const Words result = out.values();
+        for (unsigned t = 0; t < threads; ++t) CHECK(result[t] == t % 5);
+    }
+}
+
 TEST_CASE("mbarrier: try_wait gives up when its time is over", "[kernels][mbarrier]") {
     Array<std::uint32_t> out(32);
     run(init(1) + R"(
