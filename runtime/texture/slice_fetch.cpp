@@ -7,6 +7,9 @@
 #include "runtime/texture/level_of_detail.h"
 #include "runtime/texture/slice_lanes.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace ptarmigan::runtime {
 namespace {
 
@@ -16,7 +19,8 @@ using Geometry = abi::TextureGeometry;
 
 struct Volume {
     const TextureObject& texture;
-    ImageLevel base; ///< where places are counted from
+    const TextureObject* const* each; ///< of each lane, where they are of several textures; null otherwise
+    ImageLevel base;                  ///< where places are counted from
     Plane plane;
     Dimension z;
     bool is_deep;                                  ///< three dimensions
@@ -38,29 +42,68 @@ bool is_sliced(const Call& call, const TextureObject& texture) {
            level.depth != 0 && level.width < too_large && level.height < too_large && level.depth < too_large;
 }
 
+constexpr std::size_t most_bytes = std::size_t{1} << 31;
+
+bool lies_near(const ImageLevel& level, std::uint32_t layers, const std::uint8_t* first) {
+    const auto start = static_cast<std::size_t>(level.data - first);
+    return start < most_bytes && level.row % 4 == 0 && level.row < most_bytes && level.slice < most_bytes &&
+           start + level.slice * std::max(level.depth, layers) < most_bytes;
+}
+
 /// Where all levels lie, if that is within 2^31 bytes.
 bool place_levels(const Image& image, Volume& volume) {
     std::uint8_t* first = image.level[0].data;
     for (unsigned i = 1; i < image.levels; ++i) first = std::min(first, image.level[i].data);
-    constexpr std::size_t most = std::size_t{1} << 31;
     for (unsigned i = 0; i < image.levels; ++i) {
-        const ImageLevel& level = image.level[i];
-        const std::size_t start = static_cast<std::size_t>(level.data - first);
-        if (start >= most || level.row % 4 != 0 || level.row >= most || level.slice >= most ||
-            start + level.slice * std::max(level.depth, image.layers) >= most)
-            return false;
-        volume.levels_start[i] = static_cast<std::uint32_t>(start);
+        if (!lies_near(image.level[i], image.layers, first)) return false;
+        volume.levels_start[i] = static_cast<std::uint32_t>(image.level[i].data - first);
     }
     volume.base.data = first;
     return (reinterpret_cast<std::uintptr_t>(first) & 3) == 0;
+}
+
+/// The textures of a step, each once.
+struct FewTextures {
+    explicit FewTextures(const Textures& textures) {
+        for (const TextureObject* texture : textures)
+            if (std::find(begin(), end(), texture) == end()) list[count++] = texture;
+    }
+    const TextureObject* const* begin() const { return list.data(); }
+    const TextureObject* const* end() const { return list.data() + count; }
+    Textures list{};
+    std::size_t count = 0;
+};
+
+/// Likewise of several textures.
+bool place_textures(const FewTextures& textures, Volume& volume) {
+    std::uint8_t* first = textures.list[0]->image.level[0].data;
+    std::uintptr_t odd = 0;
+    for (const TextureObject* texture : textures)
+        for (unsigned i = 0; i < texture->image.levels; ++i) {
+            first = std::min(first, texture->image.level[i].data);
+            odd |= reinterpret_cast<std::uintptr_t>(texture->image.level[i].data);
+        }
+    volume.base.data = first;
+    for (const TextureObject* texture : textures)
+        for (unsigned i = 0; i < texture->image.levels; ++i)
+            if (!lies_near(texture->image.level[i], texture->image.layers, first)) return false;
+    return (odd & 3) == 0;
+}
+
+/// They differ in their sizes and where they lie only.
+bool is_alike(const TextureObject& a, const TextureObject& b) {
+    return a.image.dimensions == b.image.dimensions && a.image.layered == b.image.layered &&
+           a.image.cube == b.image.cube && a.image.layers == b.image.layers && a.image.levels == b.image.levels &&
+           a.image.mipmapped == b.image.mipmapped && a.image.format == b.image.format && a.sampler == b.sampler &&
+           std::memcmp(a.sampler.border_color, b.sampler.border_color, sizeof a.sampler.border_color) == 0; // signs
 }
 
 /// The levels of all lanes, and how much of the second, in 256ths.
 template <unsigned lanes> struct LevelLanes { std::int32_t number[2][lanes], fraction[lanes]; };
 
 template <unsigned lanes>
-PLANE_INLINE void choose_level_lanes(const Call& call, const TextureObject& texture, LevelLanes<lanes>& levels) {
-    const LevelRange range = level_range(texture);
+PLANE_INLINE void choose_level_lanes(const Call& call, const Volume& volume, LevelLanes<lanes>& levels) {
+    const LevelRange range = level_range(volume.texture);
     for (unsigned lane = 0; lane < lanes; ++lane) {
         std::int32_t level = 0;
         if (call.flags & Call::with_level) level = level_in_256ths(std::bit_cast<float>(call.level[lane])) + range.bias;
@@ -74,7 +117,8 @@ PLANE_INLINE void choose_level_lanes(const Call& call, const TextureObject& text
     if ((call.flags & Call::with_level) || !(call.flags & Call::with_gradients)) return;
     for (std::uint64_t left = call.active; left != 0; left &= left - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(left));
-        const LevelChoice choice = choose_levels(texture, fetch_of(call, lane));
+        const LevelChoice choice =
+            choose_levels(volume.each ? *volume.each[lane] : volume.texture, fetch_of(call, lane));
         levels.number[0][lane] = static_cast<std::int32_t>(choice.first);
         levels.number[1][lane] = static_cast<std::int32_t>(choice.second);
         levels.fraction[lane] = static_cast<std::int32_t>(choice.fraction);
@@ -98,6 +142,13 @@ template <unsigned lanes> struct LevelSizes {
             slice[lane] = static_cast<std::uint32_t>(level.slice);
             start[lane] = from;
         };
+        if (volume.each) {
+            for (unsigned lane = 0; lane < lanes; ++lane) {
+                const ImageLevel& level = volume.each[lane]->image.level[number[lane]];
+                put(lane, level, static_cast<std::uint32_t>(level.data - volume.base.data));
+            }
+            return;
+        }
         if (apart == 0) {
             const ImageLevel level = image.level[number[0]];
             const std::uint32_t from = volume.levels_start[number[0]];
@@ -205,7 +256,7 @@ template <unsigned lanes> PLANE_INLINE std::uint64_t fetch_lanes(Call& call, con
     std::int32_t between = 0; // levels
     std::memset(&levels, 0, sizeof levels);
     if (image.mipmapped) {
-        choose_level_lanes(call, volume.texture, levels);
+        choose_level_lanes(call, volume, levels);
         for (unsigned lane = 0; lane < lanes; ++lane) between |= levels.fraction[lane];
     }
     const bool sums_up = volume.plane.x.linear || between != 0;
@@ -316,10 +367,8 @@ bool is_periodic(Sampler::Address address) {
     return address == Sampler::wrap || address == Sampler::mirror;
 }
 
-} // namespace
-
-std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, PlaneCode most) {
-    if (!is_sliced(call, texture)) return call.active;
+std::uint64_t fetch_from(Call& call, const TextureObject& texture, const Textures* each, const FewTextures* few,
+                         PlaneCode most) {
     const Image& image = texture.image;
     const Sampler& sampler = texture.sampler;
     const TexelFormat& format = image.format;
@@ -327,6 +376,7 @@ std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture,
     if (is_open && (is_periodic(sampler.address[0]) || is_periodic(sampler.address[1]))) return call.active;
     const bool short_reals = !format.is_real() && format.bits <= 16 && sampler.to_real && !sampler.srgb;
     Volume volume{texture,
+                  each ? each->data() : nullptr,
                   {},
                   {volume.base,
                    {format, sampler.to_real, sampler.srgb},
@@ -344,7 +394,7 @@ std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture,
                   is_open,
                   format.is_real() || short_reals,
                   {}};
-    if (!place_levels(image, volume)) return call.active;
+    if (!(each ? place_textures(*few, volume) : place_levels(image, volume))) return call.active;
     Plane& plane = volume.plane;
     if (image.dimensions == 1) // the only row of a plane
         plane.y.address = image.layered ? Sampler::clamp : sampler.address[1];
@@ -356,6 +406,21 @@ std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture,
     static const Fetches best = fetches_of(PlaneCode::avx512);
     const Fetches fetch = most == PlaneCode::avx512 ? best : fetches_of(most);
     return (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, volume);
+}
+
+} // namespace
+
+std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, PlaneCode most) {
+    return is_sliced(call, texture) ? fetch_from(call, texture, nullptr, nullptr, most) : call.active;
+}
+
+std::uint64_t fetch_slices(abi::TextureCall& call, const Textures& textures, PlaneCode most) {
+    const FewTextures few(textures);
+    const auto is_like_first = [&](const TextureObject* texture) {
+        return is_sliced(call, *texture) && is_alike(*textures[0], *texture);
+    };
+    if (!std::all_of(few.begin(), few.end(), is_like_first)) return call.active;
+    return fetch_from(call, *textures[0], &textures, &few, most);
 }
 
 } // namespace ptarmigan::runtime

@@ -4,11 +4,18 @@
 
 #include "runtime/texture/plane_fetch.h"
 
+#include <array>
+
 namespace ptarmigan::runtime {
 
 /// Does the call for the active lanes but for those that it returns: all of them if it is not of this kind, else those
 /// that are rare (infinities, NaNs, edges of cubes). The others have the bits that the sampler gives. `texture` is
 /// what the handle of every active lane stands for.
 std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, PlaneCode most = PlaneCode::avx512);
+
+/// Of all lanes, those at rest too.
+using Textures = std::array<const TextureObject*, 32>;
+/// Likewise from several textures that differ only in size: planes too.
+std::uint64_t fetch_slices(abi::TextureCall& call, const Textures& textures, PlaneCode most = PlaneCode::avx512);
 
 } // namespace ptarmigan::runtime

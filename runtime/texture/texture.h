@@ -27,6 +27,7 @@ struct TexelFormat {
     }
     std::size_t rows(std::size_t height) const { return block == Block::none ? height : (height + 3) / 4; }
     bool is_real() const { return kind == Kind::half || kind == Kind::single; }
+    bool operator==(const TexelFormat&) const = default;
 };
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
@@ -69,6 +70,7 @@ struct Sampler {
     float bias = 0, lowest = 0, highest = 0; ///< of levels
     unsigned anisotropy = 0;
     float border_color[4] = {};
+    bool operator==(const Sampler&) const = default;
 };
 
 /// What a handle stands for.

@@ -177,6 +177,26 @@ std::uint64_t lanes_like_first(const Call& call, std::uint64_t lanes) {
     return like & lanes;
 }
 
+/// At most three: then the lanes of each together are faster than all lanes with their own sizes and places.
+bool have_few_handles(const Call& call) {
+    std::uint64_t left = call.active;
+    for (unsigned group = 0; group < 3 && left != 0; ++group) left &= ~lanes_like_first(call, left);
+    return left == 0;
+}
+
+/// The object of each lane; those at rest have an active one's. False if one has none.
+bool find_textures(const Call& call, Textures& textures) {
+    textures.fill(nullptr);
+    const TextureObject* some = nullptr;
+    for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+        some = textures[lane] = TextureTable::get().last(call.handle[lane] & TextureTable::number_bits);
+        if (!some) return false;
+    }
+    for (const TextureObject*& texture : textures) texture = texture ? texture : some;
+    return true;
+}
+
 /// The active lanes, which have one handle, together as far as that can be; the others one by one.
 void run_lanes(abi::CtaContext* cta, std::uint32_t step, Call& call) {
     std::uint64_t lanes = call.active;
@@ -195,6 +215,14 @@ void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall*
     if (active == 0) return;
     if (have_one_handle(*call)) return run_lanes(cta, step, *call);
     if (static_cast<Operation>(call->operation) == Operation::fetch) {
+        Textures textures;
+        std::uint64_t lanes = active;
+        if (!have_few_handles(*call) && find_textures(*call, textures)) lanes = fetch_slices(*call, textures);
+        if (lanes != active) {
+            for (; lanes != 0; lanes &= lanes - 1)
+                run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
+            return;
+        }
         for (std::uint64_t left = active; left != 0; left &= ~call->active) {
             call->active = lanes_like_first(*call, left);
             run_lanes(cta, step, *call);

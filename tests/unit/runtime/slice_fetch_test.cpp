@@ -188,6 +188,61 @@ TEST_CASE("steps that fetch from volumes, levels and cubes get what the sampler 
                 }
 }
 
+TEST_CASE("steps whose lanes fetch from several textures of one kind get what the sampler gives", "[texture]") {
+    std::mt19937 random(11);
+    for (const Shape &shape : shapes)
+        for (const Case &c : {cases[0], cases[1], cases[2]})
+            for (unsigned variant = 0; variant < 8; ++variant) {
+                std::vector<NoisyImage> images;
+                for (unsigned i = 0; i < 5; ++i) {
+                    Shape own = shape;
+                    own.width += i * (own.height == own.width ? 8 : 3);
+                    own.height = own.height == shape.width ? own.width : own.height == 1 ? 1 : own.height + 2 * i;
+                    images.emplace_back(TexelFormat{c.kind, c.bits, 1, false}, own, random, true);
+                    Sampler &sampler = images.back().object.sampler;
+                    sampler.linear = variant & 1;
+                    sampler.normalized = variant & 2;
+                    sampler.to_real = true;
+                    sampler.linear_levels = sampler.linear;
+                    sampler.highest = 20;
+                    for (auto &mode : sampler.address)
+                        mode = static_cast<Sampler::Address>(variant / 2);
+                }
+                for (unsigned round = 0; round < 10; ++round) {
+                    Call call{};
+                    Textures textures;
+                    call.geometry = static_cast<std::uint32_t>(shape.geometry);
+                    call.flags = round % 2 ? Call::with_level : round % 3 ? Call::with_gradients : 0;
+                    call.active = round % 4 ? 0xffffffffu : static_cast<std::uint32_t>(random()) | 1u;
+                    const unsigned first = has_layer(shape.geometry) ? 1 : 0;
+                    for (unsigned lane = 0; lane < 32; ++lane) {
+                        textures[lane] = &images[static_cast<std::uint32_t>(random()) % images.size()].object;
+                        const ImageLevel &level = textures[lane]->image.level[0];
+                        const std::uint32_t sizes[] = {level.width, level.height, level.depth};
+                        call.coordinates[0][lane] = static_cast<std::uint32_t>(random()) % (shape.layers + 1);
+                        for (unsigned i = 0; i < coordinates_of(shape.geometry); ++i)
+                            call.coordinates[first + i][lane] = std::bit_cast<std::uint32_t>(coordinate(
+                                random, round + 1, sizes[i], images[0].object.sampler.normalized || shape.levels > 1, images[0].object.image.cube));
+                        call.level[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::uint32_t>(random()) % 1000) * 0.004f);
+                        for (auto &gradient : call.gradients)
+                            gradient[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::uint32_t>(random()) % 1000) * 1e-4f);
+                    }
+                    const PlaneCode codes[] = {PlaneCode::portable, PlaneCode::avx2, PlaneCode::avx512};
+                    const std::uint64_t left = fetch_slices(call, textures, codes[random() % 3]);
+                    INFO(shape.name << " kind " << static_cast<int>(c.kind) << " variant " << variant << " round " << round);
+                    unsigned fetched = 0;
+                    for (unsigned lane = 0; lane < 32; ++lane) {
+                        if (!(call.active >> lane & 1) || (left >> lane & 1))
+                            continue;
+                        ++fetched;
+                        REQUIRE(call.data[0][lane] == fetch(*textures[lane], fetch_of(call, lane)).channel[0]);
+                    }
+                    // Each image has memory of its own, which may lie far from the others'.
+                    CHECK((fetched != 0 || left == call.active));
+                }
+            }
+}
+
 TEST_CASE("what fetches of slices are not made for is left to the sampler", "[texture]") {
     std::mt19937 random(9);
     NoisyImage image({Kind::single, 32, 1, false}, shapes[0], random, true);
@@ -199,4 +254,12 @@ TEST_CASE("what fetches of slices are not made for is left to the sampler", "[te
     CHECK(fetch_slices(call, image.object) == 0);
     call.flags = Call::with_offset;
     CHECK(fetch_slices(call, image.object) == call.active);
+    call.flags = 0;
+    Textures textures;
+    textures.fill(&image.object);
+    TextureObject other = image.object;
+    textures[7] = &other;
+    CHECK(fetch_slices(call, textures) == 0);
+    other.sampler.linear = true; // another sampler
+    CHECK(fetch_slices(call, textures) == call.active);
 }
