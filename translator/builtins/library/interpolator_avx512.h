@@ -168,6 +168,12 @@ PTM_INLINE V magnitude_of(V b) {
 PTM_INLINE V nan_where(__mmask16 where, V r) {
     return _mm512_mask_mov_epi32(r, where, splat(nan_bits));
 }
+/// Written as canonicalizations are, so that they go where nobody asks for a NaN's bits.
+PTM_INLINE V canonical_nan(V r) {
+    F32<16> number = (F32<16>)as_real(r);
+    return (V)(number == number ? number : F32<16>(__builtin_bit_cast(float, nan_bits)));
+}
+
 PTM_INLINE V scaled_where(__mmask16 where, V b, float factor) {
     return as_bits(_mm512_mask_mul_ps(as_real(b), where, as_real(b), _mm512_set1_ps(factor)));
 }

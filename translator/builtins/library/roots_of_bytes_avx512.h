@@ -75,12 +75,6 @@ PTM_INLINE Sum rcp_of(V b) {
 PTM_INLINE V root_operand(V input) {
     return as_bits(_mm512_getmant_ps(as_real(input), _MM_MANT_NORM_p5_2, _MM_MANT_SIGN_src));
 }
-/// Written as canonicalizations are, so that they go where nobody asks for a NaN's bits.
-PTM_INLINE V canonical_nan(V r) {
-    F32<16> number = (F32<16>)as_real(r);
-    return (V)(number == number ? number : F32<16>(__builtin_bit_cast(float, nan_bits)));
-}
-
 /// The estimate of 1.0 and other powers of four is exact, the table is one less.
 PTM_INLINE V rsqrt_from(V estimate, V operand) {
     __mmask16 where = compare<_CMP_NEQ_UQ>(operand, 1.0f);

@@ -18,11 +18,13 @@ template <> PTM_INLINE I32<16> rcp_of_mantissa<16>(I32<16> b) {
     return (I32<16>)add(r.estimate, r.missing);
 }
 template <> PTM_INLINE I32<16> rcp_unit<16>(I32<16> input) {
-    V b = flushed(vec(input)), magnitude = magnitude_of(b);
+    V b = flushed(vec(input));
     Sum sum = rcp_of(b);
-    V r = _mm512_mask_add_epi32(splat(nan_bits), is_number(b), sum.estimate, sum.missing);
-    r = _mm512_mask_and_epi32(r, compare<_CMP_GT_OQ>(magnitude, 0x1p126f), b, splat(sign_bit));
-    return (I32<16>)fixed_up(r, b, responses(keep, infinity_with_sign, keep, keep, keep, keep, keep));
+    // Infinite where the result would be subnormal, which the unit flushes: from 2^126 on.
+    V product = as_bits(as_real(b) * _mm512_set1_ps(0x1.fffffep1f));
+    V r = fixed_up(add(sum.estimate, sum.missing), product,
+                   responses(quiet_nan, infinity_with_sign, keep, negative_zero, positive_zero, keep, keep));
+    return (I32<16>)canonical_nan(r);
 }
 // Zeros and infinities come right through their exponents: vgetexpps gives infinite ones.
 template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> operand) {
