@@ -294,16 +294,6 @@ unsigned width_by_rows(const FunctionGraph& graph, const TargetCpu& target, unsi
     return 1;
 }
 
-/// Their accumulators are hundreds of registers, which lanes that run one by one would hand around. Not mma and wmma:
-/// 32 lanes take as long to make as good code there (a tile of 64 x 64: 0.99 and 0.92 s of CPU, flash attention's first
-/// launches 2.5 s where lanes one by one take 0.55), and long launches wait for that (count_rounds).
-bool multiplies_by_warpgroups(const FunctionGraph& graph) {
-    for (const Block& block : graph.blocks)
-        for (const GraphInstruction& instruction : block.instructions)
-            if (instruction.inst.form == ptx::FormId::wgmma_commit_group) return true;
-    return false;
-}
-
 } // namespace
 
 unsigned natural_width(const TargetCpu& target, bool whole_warp) {
@@ -312,8 +302,18 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
     return std::max(8u, sve_bits(target) / 16); // two registers of words
 }
 
+bool multiplies_matrices(const FunctionGraph& graph) {
+    const auto multiplies = [](const GraphInstruction& instruction) {
+        const auto opcode = ptx::form_info(instruction.inst.form).opcode;
+        return opcode == "mma" || opcode == "wmma" || opcode == "wgmma";
+    };
+    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const Block& block) {
+        return std::any_of(block.instructions.begin(), block.instructions.end(), multiplies);
+    });
+}
+
 unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
-    return talks || multiplies_by_warpgroups(graph) ? natural_width(target, true) : 1;
+    return talks || multiplies_matrices(graph) ? natural_width(target, true) : 1;
 }
 
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {

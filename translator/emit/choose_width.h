@@ -10,8 +10,14 @@ namespace ptarmigan::translator {
 /// not communicate inside a warp.
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp);
 
+/// Has the kernel products of the tensor core, which are the warp's?
+bool multiplies_matrices(const FunctionGraph& graph);
+
 /// The same for code that is to be made quickly: one lane, which takes a fifth of the time to compile, but for kernels
-/// whose lanes count on their warp being one step (`talks`).
+/// whose lanes count on their warp being one step (`talks`), and for products of the tensor core: there lanes one by
+/// one hand around what they multiply, which takes as long in two launches as whole warps take to make (cuDNN's f16
+/// convolution, CPU s: 0.08 to make and 0.18 to run, whole warps 0.44 and 0.003; cuBLAS' nvjet 0.06 and 0.43, 0.32 and
+/// 0.02).
 unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks);
 
 /// The CPU's own width: what fits its registers, or the whole warp for kernels whose lanes talk to each other.

@@ -76,15 +76,6 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph, bool* 
 /// them.
 constexpr unsigned most_with_counters = 3000;
 
-bool has_warpgroup_products(const FunctionGraph& graph) {
-    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
-        return std::any_of(block.instructions.begin(), block.instructions.end(),
-                           [](const GraphInstruction& instruction) {
-                               return ptx::form_info(instruction.inst.form).opcode == "wgmma";
-                           });
-    });
-}
-
 unsigned count_statements(const FunctionGraph& graph) {
     std::size_t statements = 0;
     for (const Block& block : graph.blocks) statements += block.instructions.size();
@@ -394,12 +385,10 @@ private:
         }
     }
 
-    /// Quick code of lanes that count on their warp being one step, for a kernel that it would not be quick for: a long
-    /// one, or one with products of warpgroups, of which 986 statements took 2.6 s (cuBLAS' nvjet; lane by lane 0.08
-    /// s).
+    /// Quick code of lanes that count on their warp being one step, for a kernel that it would not be quick for.
     bool is_too_long_for_warps() const {
         if (!is_quick() || unit_.options.lane_width) return false;
-        return count_statements(graph_) > most_with_counters || has_warpgroup_products(graph_);
+        return count_statements(graph_) > most_with_counters;
     }
 
     /// Tries to have the threads of a kernel that waits for memory wait between barriers, see region_waits.h. If that
