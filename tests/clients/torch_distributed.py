@@ -5,6 +5,33 @@ import subprocess
 import sys
 
 
+def train_together(torch, number):
+    """Half of the samples on each device, DDP and FSDP: the weights of one process with all of them."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    x = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
+
+    def trained(wrap, device, part):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).to(device)
+        called = wrap(model)
+        optimizer = torch.optim.SGD(called.parameters(), 0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (called(part.to(device)) - 2 * part[:, :1].to(device)).pow(2).mean().backward()
+            optimizer.step()
+        weights = [getattr(p, "full_tensor", lambda p=p: p)() for p in model.parameters()]
+        return torch.cat([w.detach().cpu().flatten() for w in weights])
+
+    expected = trained(lambda model: model, "cpu", x)
+    wraps = {"DDP": lambda model: DistributedDataParallel(model, device_ids=[number]), "FSDP": fully_shard}
+    for name, wrap in wraps.items():
+        got = trained(wrap, f"cuda:{number}", x[16 * number : 16 * number + 16])
+        if not torch.allclose(got, expected, rtol=1e-4, atol=1e-5):
+            yield f"{name}: weights differ by {(got - expected).abs().max():.3g}"
+
+
 def rank(number):
     import torch
     import torch.distributed as distributed
@@ -32,6 +59,7 @@ def rank(number):
     shared = torch.full((4,), number * 7.0 + 3, device="cuda")
     distributed.broadcast(shared, 1)
     check("broadcast", shared, [10.0] * 4)
+    wrong += [f"rank {number}: {text}" for text in train_together(torch, number)]
     distributed.barrier(device_ids=[number])
     distributed.destroy_process_group()
     print("\n".join(wrong) if wrong else f"rank {number}: ok", flush=True)
