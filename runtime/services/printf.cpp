@@ -67,6 +67,10 @@ Conversion parse_conversion(const char* at, ArgumentReader& arguments) {
     } else if (*at == 'h') {
         result.length = at[1] == 'h' ? 1 : 2;
         at += at[1] == 'h' ? 2 : 1;
+    } else if (*at != 0 && std::strchr("zjtq", *at)) {
+        // No letters of the guide's, but an H100 prints the value too (and what follows in the format wrongly).
+        result.length = 8;
+        ++at;
     }
     result.letter = *at;
     result.end = *at ? at + 1 : at;
@@ -102,6 +106,7 @@ void append_integer(std::string& out, const Conversion& conversion, ArgumentRead
 bool append_conversion(std::string& out, const Conversion& conversion, ArgumentReader& arguments) {
     if (!conversion.known) return false;
     switch (conversion.letter) {
+    case '%': out += '%'; return true;
     case 'd':
     case 'i':
     case 'u':

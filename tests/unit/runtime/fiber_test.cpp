@@ -250,6 +250,10 @@ TEST_CASE("printf: conversions read the argument buffer at natural alignment") {
     CHECK(count == 0);
     const std::int32_t small[] = {-56, 200, 'Z'};
     CHECK(format_device_printf("%hhd %hhd %c", small, count) == "-56 -56 Z");
+    // Letters that the guide does not name: 64 bits; and a percent sign with a width.
+    const std::int64_t wide[] = {77, -5, 255, 9};
+    CHECK(format_device_printf("%zu %jd %tx %qd %5%", wide, count) == "77 -5 ff 9 %");
+    CHECK(count == 4);
 }
 
 } // namespace ptarmigan::runtime::test
