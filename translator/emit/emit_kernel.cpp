@@ -16,6 +16,7 @@
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/memory/alignment.h"
 #include "translator/analysis/memory/cta_order.h"
+#include "translator/analysis/memory/shared_edges.h"
 #include "translator/analysis/plans/barrier_regions.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/shapes/lane_agreement.h"
@@ -29,6 +30,7 @@
 #include "translator/analysis/waits/region_waits.h"
 #include "translator/analysis/waits/settle_races.h"
 #include "translator/analysis/waits/spin_loops.h"
+#include "translator/analysis/waits/step_order.h"
 #include "translator/analysis/waits/warp_talk.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/choose_width.h"
@@ -285,6 +287,7 @@ private:
         }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
+        if (!is_quick() && unit_.width > 1) plan_shared_edges(graph_, unit_.shape, unit_.width);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
         // meet can't run inside a region.
         const bool needs_fibers = has_points || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
@@ -296,11 +299,24 @@ private:
             needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
         if (!unit_.fiber_form) barriers_ = plan_barriers(graph_, unit_.shape);
         unit_.fiber_form = unit_.fiber_form || !barriers_.splittable;
+        order_steps();
         unit_.gives_turns = !unit_.fiber_form && (spins_ || (unit_.options.cooperative && barriers_.has_barriers));
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
         plan_prefetch(graph_, unit_.shape, unit_.width);
         if (unit_.width == 1 && unit_.fiber_form && !unit_.options.random_schedule) gather_votes(graph_);
+    }
+
+    /// Takes out barriers that the order of the steps makes needless. Not where behind barriers others have their turn.
+    void order_steps() {
+        if (unit_.fiber_form || !barriers_.has_barriers || unit_.step_count() < 2 || is_quick() ||
+            unit_.options.cooperative || unit_.options.barriers != BarrierForm::automatic ||
+            is_long_code(*unit_.module))
+            return;
+        StepOrder order = drop_ordered_barriers(graph_, unit_.shape, unit_.width, barriers_);
+        if (!order.changed) return;
+        unit_.falling_steps = std::move(order.falling);
+        barriers_ = plan_barriers(graph_, unit_.shape);
     }
 
     /// Masks, without anything that may wait or that is called.

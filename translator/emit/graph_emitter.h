@@ -104,6 +104,9 @@ public:
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
+    SharedEdges shared_edges() const override {
+        return current_instruction_ ? current_instruction_->shared_edges : SharedEdges();
+    }
     bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
     bool may_be_neighbours(const ptx::Operand& address) override;
     const ProductGroup* product_group(const ptx::Instruction& inst) override;

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace ptarmigan::translator {
@@ -33,8 +34,10 @@ public:
     bool fiber_form = false;      ///< services may suspend the step
     bool reserved_shared = false; ///< uses %reserved_smem_offset_*
     bool spins = false;           ///< some loop waits for memory: its back edges yield now and then
-    bool gives_turns = false;     ///< region form: the CTA lets others run where it waits or may, on a fiber of its own
-    bool notes_writes = false;    ///< of global memory, because copies that may be late read it
+    /// Region form: barriers' blocks (no_block: the beginning) behind which steps run from the last one to the first.
+    std::set<std::uint32_t> falling_steps;
+    bool gives_turns = false;  ///< region form: the CTA lets others run where it waits or may, on a fiber of its own
+    bool notes_writes = false; ///< of global memory, because copies that may be late read it
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;

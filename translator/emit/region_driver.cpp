@@ -119,7 +119,7 @@ public:
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
         frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early(),
-                                [&](ValueId value) { return known_number(value).has_value(); });
+                                [&](ValueId value) { return known_number(value) || known_masks(value); });
         if (barriers_.regions.size() > 1 || !all_turns.empty()) {
             accumulators_offset_ = frames_.step_size;
             step_size_ = frames_.step_size + accumulators_.bytes();
@@ -296,6 +296,32 @@ private:
         return place->second;
     }
 
+    /// A constant with the masks of all steps, by step, of a predicate that is known; null if it is not.
+    llvm::GlobalVariable* known_masks(ValueId id) {
+        const auto [place, is_new] = known_masks_.try_emplace(id, nullptr);
+        if (!is_new || unit_.width == 1) return place->second;
+        const std::optional<std::vector<std::uint64_t>> masks = numbers_.masks_of(id);
+        if (!masks) return nullptr;
+        llvm::SmallVector<std::uint32_t, 32> words(masks->begin(), masks->end());
+        llvm::Constant* table = llvm::ConstantDataArray::get(unit_.context, words);
+        place->second = new llvm::GlobalVariable(*unit_.module, table->getType(), /*isConstant=*/true,
+                                                 llvm::GlobalValue::PrivateLinkage, table, "masks");
+        place->second->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+        return place->second;
+    }
+
+    LaneValue looked_up(GraphEmitter& emitter, ValueId id, llvm::GlobalVariable* masks) const {
+        Ir& ir = emitter.ir();
+        llvm::Value* at = ir.CreateInBoundsGEP(masks->getValueType(), masks, {ir.getInt32(0), emitter.step_index()});
+        llvm::LoadInst* word = ir.CreateLoad(ir.getInt32Ty(), at);
+        word->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit_.context, {}));
+        LaneValue value;
+        value.shape = graph_.values[id].shape;
+        value.base = value.shape.is_varying() ? emitter.from_bits(ir.CreateZExt(word, ir.getInt64Ty()))
+                                              : ir.CreateTrunc(word, ir.getInt1Ty());
+        return value;
+    }
+
     /// A value that the step's number tells of.
     LaneValue computed(GraphEmitter& emitter, ValueId id, const StepNumber& number) const {
         Ir& ir = emitter.ir();
@@ -311,6 +337,8 @@ private:
     void load_live_in(GraphEmitter& emitter, ValueId id, llvm::Value* frame, llvm::Value* cta_in) {
         const SsaValue& info = graph_.values[id];
         if (const auto& number = known_number(id)) return emitter.set_live_in(id, computed(emitter, id, *number));
+        if (llvm::GlobalVariable* masks = known_masks(id))
+            return emitter.set_live_in(id, looked_up(emitter, id, masks));
         auto found = frames_.values.find(id);
         if (found == frames_.values.end()) return; // constants and undefined values
         Ir& ir = emitter.ir();
@@ -420,7 +448,8 @@ private:
                 ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), from),
                                ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_in, slot));
             }
-            ir.CreateBr(choose);
+            const std::optional<std::size_t> following = only_successor(region);
+            ir.CreateBr(following ? starts[*following] : choose);
         }
         ir.SetInsertPoint(choose);
         llvm::SwitchInst* dispatch =
@@ -429,6 +458,21 @@ private:
             dispatch->addCase(ir.getInt32(std::uint32_t(region)), starts[region]);
         ir.SetInsertPoint(done);
         ir.CreateRetVoid();
+    }
+
+    /// The region behind the only barrier that steps can come to from `region`, if they can't exit instead. Then nobody
+    /// has to ask which one it was. Not where barriers lie in loops: what is the same in the CTA is then kept over all
+    /// of them, and spilled (smith_waterman of bench/algorithms is 10 % slower).
+    std::optional<std::size_t> only_successor(std::size_t region) const {
+        if (view(region).contains[graph_.exit_block]) return std::nullopt;
+        std::optional<std::size_t> result;
+        for (std::size_t next = 1; next < functions_.size(); ++next) {
+            if (graph_.forest.loop_of[barriers_.resume_of[next]] != no_loop) return std::nullopt;
+            if (!is_cut(view(region), barriers_.resume_of[next])) continue;
+            if (result) return std::nullopt;
+            result = next;
+        }
+        return result;
     }
 
     /// Of the barrier in front of a region, in the PTX text.
@@ -506,8 +550,9 @@ private:
         access->setMetadata(llvm::LLVMContext::MD_tbaa, builder.createTBAAStructTagNode(type, type, 0));
     }
 
-    /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have
-    /// stopped in a loop, and then only those. Where all that have stopped wait, other CTAs have their turn in between.
+    /// do for (step = 0; step < steps; ++step), or the other way round, next = max(next, region(step)), exited steps
+    /// left out; while some have stopped in a loop, and then only those. Where all that have stopped wait, other CTAs
+    /// have their turn in between.
     void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
                         llvm::Value* cta_in, llvm::Value* cta_out, llvm::Value* next_region) {
         llvm::LLVMContext& context = unit_.context;
@@ -531,8 +576,11 @@ private:
         }
         ir.CreateBr(loop);
         ir.SetInsertPoint(loop);
-        llvm::PHINode* step = ir.CreatePHI(ir.getInt32Ty(), 2, "step");
-        step->addIncoming(ir.getInt32(0), before);
+        llvm::PHINode* round = ir.CreatePHI(ir.getInt32Ty(), 2, "round");
+        round->addIncoming(ir.getInt32(0), before);
+        llvm::Value* step = round;
+        if (unit_.falling_steps.contains(barriers_.resume_of[region]))
+            step = ir.CreateSub(ir.getInt32(steps - 1), round, "step", true, true);
         llvm::PHINode *is_first = nullptr, *stopped_before = nullptr;
         if (takes_turns) {
             is_first = ir.CreatePHI(ir.getInt1Ty(), 3, "first.turn");
@@ -587,8 +635,8 @@ private:
             is_first->addIncoming(is_first, latch);
             stopped_before->addIncoming(stopped_now, latch);
         }
-        llvm::Value* following = ir.CreateAdd(step, ir.getInt32(1), "", true, true);
-        step->addIncoming(following, latch);
+        llvm::Value* following = ir.CreateAdd(round, ir.getInt32(1), "", true, true);
+        round->addIncoming(following, latch);
         llvm::BranchInst* round_end =
             ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
         if (!takes_turns) round_end->setMetadata(steps_metadata, llvm::MDNode::get(context, {}));
@@ -604,7 +652,7 @@ private:
             } else {
                 ir.CreateCondBr(stopped_now, loop, after);
             }
-            step->addIncoming(ir.getInt32(0), back);
+            round->addIncoming(ir.getInt32(0), back);
             is_first->addIncoming(ir.getFalse(), back);
             stopped_before->addIncoming(ir.getFalse(), back);
         }
@@ -618,6 +666,7 @@ private:
     ProductGroups products_;
     StepNumbers numbers_;
     std::map<ValueId, std::optional<StepNumber>> known_numbers_;
+    std::map<ValueId, llvm::GlobalVariable*> known_masks_; ///< null: not known
     LoopAccumulators accumulators_;
     std::optional<std::uint32_t> accumulators_offset_; ///< behind the step's frame; none: on the stack
     std::uint32_t step_size_ = 0;                      ///< bytes: of the frame and what is kept

@@ -30,4 +30,17 @@ std::optional<StepNumber> StepNumbers::of(ValueId value) {
     return number;
 }
 
+std::optional<std::vector<std::uint64_t>> StepNumbers::masks_of(ValueId value) {
+    const GraphInstruction* definition = definitions_[value];
+    if (!definition || graph_.values[value].type != ptx::ScalarType::pred) return std::nullopt;
+    const ptx::Instruction& inst = definition->inst;
+    // Of p|q only one is known.
+    if (inst.operands[0].kind != ptx::Operand::Kind::reg || inst.operands[0].index != value) return std::nullopt;
+    const ThreadBits* known = bits_.of_result(inst);
+    if (!known || known->low != 1 || !known->assumed.empty()) return std::nullopt;
+    std::vector<std::uint64_t> masks((bits_.threads() + width_ - 1) / width_);
+    for (std::size_t t = 0; t < bits_.threads(); ++t) masks[t / width_] |= (known->of(t) & 1) << t % width_;
+    return masks;
+}
+
 } // namespace ptarmigan::translator

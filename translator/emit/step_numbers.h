@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace ptarmigan::translator {
 
@@ -21,6 +22,8 @@ public:
     StepNumbers(const FunctionGraph& graph, const BlockShape& block, unsigned width);
     /// Of a uniform or affine value of up to 64 bits; none if it is not known.
     std::optional<StepNumber> of(ValueId value);
+    /// Of a predicate: the lanes of each step in which it holds, lane 0 the lowest bit; none if that is not known.
+    std::optional<std::vector<std::uint64_t>> masks_of(ValueId value);
 
 private:
     const FunctionGraph& graph_;

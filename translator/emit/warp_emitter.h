@@ -5,6 +5,7 @@
 #pragma once
 
 #include "frontend/ptx/module.h"
+#include "translator/analysis/graph/function_graph.h"
 #include "translator/compile.h"
 #include "translator/emit/lane_value.h"
 
@@ -152,6 +153,8 @@ public:
     /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
     /// The store at hand may go past the caches where the grid asks for it.
     virtual bool may_stream() const = 0;
+    /// Where lanes that are not active may have addresses beyond shared memory.
+    virtual SharedEdges shared_edges() const = 0;
     virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
     /// The products of matrices that are made together with `inst` by a step of a whole warp, where the first of them
     /// stands; null if there are none.

@@ -4,6 +4,7 @@
 
 #include "translator/kernel_abi.h"
 #include "translator/llvm/access_places.h"
+#include "translator/llvm/long_code.h"
 #include "translator/lower/access_mark.h"
 #include "translator/lower/chunked_access.h"
 #include "translator/lower/lane_access.h"
@@ -12,6 +13,8 @@
 #include "translator/lower/row_access.h"
 
 #include <llvm/IR/MDBuilder.h>
+
+#include <limits>
 
 namespace ptarmigan::translator::lower {
 
@@ -98,6 +101,10 @@ void store_uniform(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<La
         e.if_then(e.any(e.active()), store);
 }
 
+Value* both(WarpEmitter& e, Value* a, Value* b) {
+    return a && b ? e.ir().CreateAnd(a, b) : a ? a : b;
+}
+
 /// When the chunked form applies, null if always: the affine form must hold, and all lanes must be active unless
 /// masks can be cut along with the chunks.
 Value* chunk_condition(WarpEmitter& e, const MemoryAccess& access, bool maskable) {
@@ -107,6 +114,36 @@ Value* chunk_condition(WarpEmitter& e, const MemoryAccess& access, bool maskable
     Value* bits = e.active_bits();
     Value* full = ir.CreateICmpEQ(bits, ir.getInt64(e.width() == 64 ? ~0ull : (1ull << e.width()) - 1));
     return condition ? ir.CreateAnd(condition, full) : full;
+}
+
+/// i1: no part of a masked access lies beyond shared memory (shared_edges.h); null if that can't be.
+Value* lies_in_shared_memory(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    const bool is_x86 = e.options().target.architecture == TargetCpu::Architecture::x86_64;
+    const SharedEdges edges = e.shared_edges();
+    if (e.all_active() || access.address.space != StateSpace::shared || !(edges.below || edges.beyond) || !is_x86 ||
+        is_long_code(e.module()))
+        return nullptr;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), end = std::numeric_limits<std::int64_t>::min();
+    for (const AccessPlan::Chunk& chunk : plan.chunks) {
+        if (chunk.step) return nullptr;
+        first = std::min(first, chunk.offset);
+        end = std::max(end, chunk.offset + std::int64_t(chunk.length) * access.bytes);
+    }
+    Ir& ir = e.ir();
+    const auto behind = [&](Value* address, std::int64_t bytes) {
+        return ir.CreateAdd(address, ir.getInt64(std::uint64_t(bytes)));
+    };
+    Value* base = access.address.address.base;
+    Value* window = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared");
+    Value* result = nullptr;
+    if (edges.below) result = ir.CreateICmpUGE(behind(base, first), window);
+    if (edges.beyond) {
+        constexpr std::int64_t page = 4096; // or a multiple of it
+        Value* size = e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, shared_size), "shared.size");
+        size = ir.CreateAnd(behind(ir.CreateZExt(size, ir.getInt64Ty()), page - 1), ir.getInt64(std::uint64_t(-page)));
+        result = both(e, result, ir.CreateICmpULE(behind(base, end), ir.CreateAdd(window, size)));
+    }
+    return result;
 }
 
 /// if_else for several results. `odds`: how much more often it is `fast`.
@@ -180,6 +217,7 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             bool maskable = plan->gapless && takes_mask(e, access, *plan);
             auto fast = [&] { return load_chunks(e, access, *plan); };
             Value* condition = chunk_condition(e, access, maskable);
+            if (maskable) condition = both(e, condition, lies_in_shared_memory(e, access, *plan));
             if (!condition) return fast();
             // Where only the guard decides, lanes wrap: that hardly ever happens.
             const bool rare = condition == access.address.guard && e.width() > 1;
@@ -230,7 +268,9 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
         if (std::optional<AccessPlan> plan = plan_store(pattern); plan && (plan->gapless || pattern.masks_gaps)) {
             auto fast = [&]() -> ValueList { return store_planned(e, access, *plan, values), ValueList(); };
             // Masks of lanes and gaps together cost more than a branch.
-            Value* condition = chunk_condition(e, access, plan->gapless && takes_mask(e, access, *plan));
+            const bool maskable = plan->gapless && takes_mask(e, access, *plan);
+            Value* condition = chunk_condition(e, access, maskable);
+            if (maskable) condition = both(e, condition, lies_in_shared_memory(e, access, *plan));
             auto slow = [&]() -> ValueList {
                 const bool rare = condition == access.address.guard && e.width() > 1;
                 if (rare)

@@ -51,6 +51,7 @@ again:
     translator::CompileOptions options;
     options.target = translator::named_target("x86-64-v4");
     options.lane_width = 32;
+    options.barriers = translator::BarrierForm::regions; // all of them
     translator::BlockShape shape;
     shape.ntid = {256, 1, 1};
     const auto kernel = translator::compile(*loader, "k", shape, options);

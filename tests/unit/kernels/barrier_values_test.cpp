@@ -146,3 +146,40 @@ TEST_CASE("lanes a constant distance apart load and store their own elements", "
     for (unsigned row = 0; row < 32; ++row)
         for (unsigned lane = 0; lane < 32; ++lane) CHECK(results[row * 32 + lane] == (lane << 8 | row));
 }
+
+TEST_CASE("scans upward and downward, whose steps may run in either order", "[kernels][barriers]") {
+    // Each round reads words on one side of what it writes, with a barrier between.
+    constexpr unsigned many = 200;
+    Array<std::uint32_t> out(many * 2);
+    std::string body = R"(
+        mov.u32 %r1, words;
+        mad.lo.u32 %r2, %r62, 4, %r1;
+        add.u32 %r3, %r62, 1;
+        st.shared.u32 [%r2], %r3;
+        st.shared.u32 [%r2 + 800], %r3;
+        bar.sync 0;
+    )";
+    for (unsigned distance = 1; distance < many; distance *= 2) {
+        const std::string bytes = std::to_string(4 * distance), round = std::to_string(distance);
+        body += "mov.u32 %r4, 0; setp.lt.u32 %p0, %r62, " + round + "; @%p0 bra below" + round + ";" +
+                "ld.shared.u32 %r4, [%r2 + -" + bytes + "]; below" + round + ": bar.sync 0;" +
+                "ld.shared.u32 %r5, [%r2]; add.u32 %r5, %r5, %r4; st.shared.u32 [%r2], %r5; bar.sync 0;\n" +
+                "mov.u32 %r4, 0; setp.ge.u32 %p0, %r62, " + std::to_string(many - distance) + "; @%p0 bra above" + round +
+                "; ld.shared.u32 %r4, [%r2 + " + std::to_string(800 + 4 * distance) + "]; above" + round + ": bar.sync 0;" +
+                "ld.shared.u32 %r5, [%r2 + 800]; add.u32 %r5, %r5, %r4; st.shared.u32 [%r2 + 800], %r5; bar.sync 0;\n";
+    }
+    body += R"(
+        mul.wide.u32 %l0, %r62, 8;
+        add.u64 %l0, %l60, %l0;
+        ld.shared.u32 %r4, [%r2];
+        ld.shared.u32 %r5, [%r2 + 800];
+        st.global.v2.u32 [%l0], {%r4, %r5};
+    )";
+    run(body, {1}, {many}, {out.address()}, ".shared .align 4 .b8 words[1600];\n");
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < many; ++i) {
+        INFO(i);
+        CHECK(results[2 * i] == (i + 1) * (i + 2) / 2);
+        CHECK(results[2 * i + 1] == many * (many + 1) / 2 - i * (i + 1) / 2);
+    }
+}

@@ -47,6 +47,11 @@ struct Prefetch {
     explicit operator bool() const { return ahead != 0 || factor != 0; }
 };
 
+/// Where lanes of an access to shared memory that take no part may have addresses: plan_shared_edges().
+struct SharedEdges {
+    bool below = false, beyond = false;
+};
+
 /// One instruction with SSA operands. A guarded instruction (guard != no_id) that writes registers keeps the previous
 /// value of each written register in lanes whose guard is false: `previous` lists them in the order of the writes.
 /// A previous value that is_undefined needs no blend: the result may then be uniform although the guard is not.
@@ -62,9 +67,10 @@ struct GraphInstruction {
         0;                         ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
-    bool streams = false;               ///< a store that may go past the caches: plan_streaming()
-    bool meets_whole_warp = false;      ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
-    std::uint32_t hand_over = 0;        ///< number of the point in front of it, 0: none; see hand_over_points.h
+    SharedEdges shared_edges;
+    bool streams = false;          ///< a store that may go past the caches: plan_streaming()
+    bool meets_whole_warp = false; ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
+    std::uint32_t hand_over = 0;   ///< number of the point in front of it, 0: none; see hand_over_points.h
     /// A call through a pointer whose lanes come here only for the functions of FunctionGraph::narrowed_targets with
     /// this number (flatten.cpp); no_id: for all that it may reach.
     std::uint32_t narrowed = ptx::no_id;
