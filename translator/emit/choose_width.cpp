@@ -302,18 +302,18 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
     return std::max(8u, sve_bits(target) / 16); // two registers of words
 }
 
-bool multiplies_matrices(const FunctionGraph& graph) {
-    const auto multiplies = [](const GraphInstruction& instruction) {
+bool is_of_whole_warps(const FunctionGraph& graph) {
+    const auto needs_warp = [](const GraphInstruction& instruction) {
         const auto opcode = ptx::form_info(instruction.inst.form).opcode;
-        return opcode == "mma" || opcode == "wmma" || opcode == "wgmma";
+        return opcode == "mma" || opcode == "wmma" || opcode == "wgmma" || opcode == "activemask";
     };
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const Block& block) {
-        return std::any_of(block.instructions.begin(), block.instructions.end(), multiplies);
+        return std::any_of(block.instructions.begin(), block.instructions.end(), needs_warp);
     });
 }
 
 unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
-    return talks || multiplies_matrices(graph) ? natural_width(target, true) : 1;
+    return talks || is_of_whole_warps(graph) ? natural_width(target, true) : 1;
 }
 
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {

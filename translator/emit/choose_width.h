@@ -10,8 +10,10 @@ namespace ptarmigan::translator {
 /// not communicate inside a warp.
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp);
 
-/// Has the kernel products of the tensor core, which are the warp's?
-bool multiplies_matrices(const FunctionGraph& graph);
+/// Has the kernel products of the tensor core, which are the warp's, or does it ask which lanes are together? The
+/// latter come together again behind each branch where they are one step, as on a GPU, and lanes of different rounds of
+/// a loop are never taken for one group (raft's adj_to_csr counts a row's entries so).
+bool is_of_whole_warps(const FunctionGraph& graph);
 
 /// The same for code that is to be made quickly: one lane, which takes a fifth of the time to compile, but for kernels
 /// whose lanes count on their warp being one step (`talks`), and for products of the tensor core: there lanes one by

@@ -77,6 +77,22 @@ double microseconds(const std::string& text, const translator::CompileForm& form
 
 } // namespace
 
+TEST_CASE("quick code asks a whole warp which of its lanes are together") {
+    const auto width = [](const std::string& statement) {
+        const std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ .reg .b64 %a; .reg .b32 %r<2>; .shared .b32 s;\n"
+                                 "ld.param.u64 %a, [p]; mov.u32 %r1, %tid.x;\n" + statement + "\nst.global.u32 [%a], %r1; }\n";
+        const auto loader = ptx::ModuleLoader::load(text, "quick.ptx");
+        translator::CompileOptions options;
+        options.target = translator::named_target("x86-64-v4");
+        options.optimization = translator::Optimization::least;
+        translator::BlockShape shape;
+        shape.ntid[0] = 64;
+        return translator::compile(*loader, "k", shape, options).properties.lane_width;
+    };
+    CHECK(width("add.u32 %r1, %r1, 1;") == 1);
+    CHECK(width("activemask.b32 %r1;") == 32);
+}
+
 TEST_CASE("the time to compile grows with the number of branches, not with its square") {
     for (const unsigned lanes : {1u, 8u})
         for (const translator::Optimization optimization : {translator::Optimization::least, translator::Optimization::full}) {
