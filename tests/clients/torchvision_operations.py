@@ -180,7 +180,7 @@ def lightning_fit(d):
     data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x[:, :1]), batch_size=8)
     lightning.Trainer(max_epochs=2, accelerator="gpu" if d == "cuda" else "cpu", devices=1, logger=False, enable_checkpointing=False,
                       enable_progress_bar=False, enable_model_summary=False).fit(model, data)  # fmt: skip
-    return np.array(model.losses)
+    return np.array(model.losses, np.float32)
 
 
 if __name__ == "__main__":
