@@ -102,7 +102,18 @@ void GraphEmitter::make_guard(ValueId result, const LaneValue& narrow, bool is_s
     unsigned bits = narrow.base->getType()->getIntegerBitWidth();
     const LaneOffsets& offsets = *narrow.shape.offsets;
     auto [low_offset, high_offset] = std::minmax_element(offsets.begin(), offsets.end());
-    llvm::Value* base = is_signed ? ir_.CreateSExt(narrow.base, i64) : ir_.CreateZExt(narrow.base, i64);
+    auto extend = [&](llvm::Value* v) { return is_signed ? ir_.CreateSExt(v, i64) : ir_.CreateZExt(v, i64); };
+    llvm::Value* base = extend(narrow.base);
+    if (narrow.stride && *low_offset == 0 && *high_offset == 0) {
+        // From lane 0, which is in range as it stands, the stride leads one way: only the furthest lane can be beyond.
+        auto [low_step, high_step] = std::minmax_element(narrow.shape.steps->begin(), narrow.shape.steps->end());
+        if (*low_step == 0) {
+            llvm::Value* way = ir_.CreateMul(ir_.CreateSExt(narrow.stride, i64), ir_.getInt64(*high_step));
+            llvm::Value* furthest = ir_.CreateAdd(base, way);
+            llvm::Value* holds = ir_.CreateICmpEQ(extend(ir_.CreateTrunc(furthest, narrow.base->getType())), furthest);
+            return set_guard(result, holds, correction);
+        }
+    }
     llvm::Value* low = ir_.CreateAdd(base, ir_.getInt64(*low_offset));
     llvm::Value* high = ir_.CreateAdd(base, ir_.getInt64(*high_offset));
     if (narrow.stride) {

@@ -133,18 +133,28 @@ void LaneTest::add(const GraphInstruction& division, const Operand& a, const Ope
     model_ = &division;
     const ptx::Instruction& inst = division.inst;
     const ScalarType type = inst.type();
-    const bool is_remainder = inst.form == FormId::rem_int;
     const FormId form = inst.form == FormId::shr ? FormId::shr : FormId::div_int;
     const auto known = std::find_if(tested_.begin(), tested_.end(), [&](const Tested& t) {
         return t.form == form && t.type == type && t.a == a.index && t.b.kind == b.kind && t.b.index == b.index &&
-               t.b.value == b.value && (t.nonzero || !is_remainder);
+               t.b.value == b.value;
     });
     if (known != tested_.end()) return;
-    tested_.push_back({form, type, a.index, b, is_remainder});
+    tested_.push_back({form, type, a.index, b});
     const ScalarType number = form == FormId::shr && !ptx::is_signed(type) ? unsigned_of(type) : type;
-    const auto [lowest, highest] = ends(a, number, shape_of(inst.operands[1]));
+    const Shape& shape = shape_of(inst.operands[1]);
+    const auto [lowest, highest] = ends(a, number, shape);
+    if (form == FormId::div_int) {
+        // One division: what is left of the lowest does not reach the divisor in the highest either. Their distance is
+        // no more than the highest itself, so the sum does not wrap. A divisor of 0 leaves all, a negative one less
+        // than nothing.
+        const auto [low, high] = std::minmax_element(shape.offsets->begin(), shape.offsets->end());
+        const Operand whole = emit(FormId::mul_lo, number, {emit(form, number, {lowest, b}), b});
+        const Operand rest = emit(FormId::sub_int, number, {lowest, whole});
+        if (ptx::is_signed(number)) require(Modifier::ge, number, lowest, immediate(0, number));
+        require(Modifier::lt, number, emit(FormId::add_int, number, {rest, immediate(*high - *low, number)}), b);
+        return;
+    }
     require(Modifier::eq, number, emit(form, number, {lowest, b}), emit(form, number, {highest, b}));
-    if (is_remainder) require(Modifier::ne, type, b, immediate(0, type));
 }
 
 void LaneTest::add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {

@@ -51,7 +51,6 @@ private:
         ptx::ScalarType type;
         ValueId a;
         ptx::Operand b;
-        bool nonzero; ///< the divisor, too
     };
     struct Ends {
         ValueId line;
