@@ -147,6 +147,7 @@ struct KernelProperties {
     std::uint32_t streamed_bytes = 0;    ///< that a thread may store past the caches: plan_streaming.h
     bool continues_in_y =
         false; ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
+    std::uint32_t ctas_in_row = 1; ///< that may run in one call, CtaContext::ctas_in_row: cta_order.h
     /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access
     /// that follows from these parameters would be misaligned.
     std::vector<AlignmentDemand> alignment_demands;

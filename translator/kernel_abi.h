@@ -301,6 +301,9 @@ struct CtaContext {
     /// that waits (a barrier or an arrival at one outside of such loops, a write of global memory inside of one), and
     /// taken back by the runtime one by one.
     std::uint32_t worked;
+    /// CTAs with this one, next to each other in x, that the entry runs; KernelProperties::ctas_in_row at most. Code
+    /// that runs several writes `ctaid` and `linear_ctaid` before each step; they have `smid` in common. 0 is 1.
+    std::uint32_t ctas_in_row;
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -337,6 +340,7 @@ PTM_ABI_OFFSET(CtaContext, noted_lane, 152);
 PTM_ABI_OFFSET(CtaContext, interleaved, 160);
 PTM_ABI_OFFSET(CtaContext, streams, 168);
 PTM_ABI_OFFSET(CtaContext, worked, 176);
+PTM_ABI_OFFSET(CtaContext, ctas_in_row, 180);
 #undef PTM_ABI_OFFSET
 
 } // namespace ptarmigan::abi

@@ -89,6 +89,7 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     context.dynamic_shared = launch.dynamic_shared;
     context.shared_size = launch.shared_size;
     context.cluster_ctarank = 0;
+    context.ctas_in_row = 1;
     context.streams = use_->streams;
     context.worker = this;
     slot.fibers.set_products(products_);
@@ -113,7 +114,10 @@ void Worker::run_whole_ctas() {
             entry(&context);
             finish_copies();
         }
-        if (!in_pairs) run_in_order(context, entry, cta, end);
+        if (use_->code->properties.ctas_in_row > 1)
+            run_in_rows(context, entry, cta, end);
+        else if (!in_pairs)
+            run_in_order(context, entry, cta, end);
     }
     finish_streaming_stores(context);
 }
@@ -133,6 +137,16 @@ void Worker::run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint
         if (++context.ctaid[1] < context.nctaid[1]) continue;
         context.ctaid[1] = 0;
         ++context.ctaid[2];
+    }
+}
+
+void Worker::run_in_rows(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end) {
+    const std::uint64_t most = use_->code->properties.ctas_in_row;
+    for (; cta != end && !grid_->stopped(); cta += context.ctas_in_row) {
+        place(context, cta);
+        const std::uint64_t left_in_grid = context.nctaid[0] - context.ctaid[0];
+        context.ctas_in_row = static_cast<std::uint32_t>(std::min({most, left_in_grid, end - cta}));
+        entry(&context);
     }
 }
 

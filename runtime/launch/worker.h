@@ -75,6 +75,7 @@ private:
     void place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_t rank) const;
     void run_code();
     void run_whole_ctas();
+    void run_in_rows(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
     static void other_stack_entry(StackTransfer from);

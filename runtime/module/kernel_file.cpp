@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 10;
+constexpr std::uint32_t file_version = 11;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -116,6 +116,7 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     flag(properties.spins);
     flag(properties.could_spin);
     flag(properties.continues_in_y);
+    number(properties.ctas_in_row);
 }
 
 /// Room for the header, then the key.

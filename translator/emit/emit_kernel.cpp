@@ -211,6 +211,7 @@ public:
         properties.spins = spins_;
         properties.could_spin = could_spin_;
         properties.continues_in_y = continues_in_y(graph_);
+        properties.ctas_in_row = ctas_in_row_;
         properties.alignment_demands = std::move(alignment_demands_);
         properties.accesses = unit_.access_forms();
         return std::move(unit_.module);
@@ -303,7 +304,9 @@ private:
         unit_.gives_turns = !unit_.fiber_form && (spins_ || (unit_.options.cooperative && barriers_.has_barriers));
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
-        plan_prefetch(graph_, unit_.shape, unit_.width);
+        if (may_have_versions(callees) && !unit_.gives_turns) ctas_in_row_ = ctas_in_row(graph_, unit_.shape);
+        unit_.runs_in_rows = ctas_in_row_ > 1;
+        plan_prefetch(graph_, unit_.shape, unit_.width, unit_.runs_in_rows);
         if (unit_.width == 1 && unit_.fiber_form && !unit_.options.random_schedule) gather_votes(graph_);
     }
 
@@ -658,6 +661,7 @@ private:
     bool meetings_marked_ = false;             ///< of the same graph: mark_whole_meetings()
     std::vector<AlignmentDemand> alignment_demands_;
     std::optional<std::uint32_t> streamed_bytes_; ///< of a kernel with versions
+    std::uint32_t ctas_in_row_ = 1;
     CompileProgress* progress_;
 };
 

@@ -59,6 +59,8 @@ struct RegionInterface {
     const LoopAccumulators* accumulators = nullptr;
     /// Emitted in the function's entry block: their memory. Not set: the function has it on its stack.
     std::function<llvm::Value*()> accumulator_memory;
+    /// %ctaid.x (i32), where it is not the context's while the function runs; null otherwise.
+    llvm::Value* ctaid_x = nullptr;
     /// Byte offset of this function's frame in the thread's local memory (i64); null = 0.
     llvm::Value* frame_offset = nullptr;
 };

@@ -37,6 +37,7 @@ public:
     /// Region form: barriers' blocks (no_block: the beginning) behind which steps run from the last one to the first.
     std::set<std::uint32_t> falling_steps;
     bool gives_turns = false;  ///< region form: the CTA lets others run where it waits or may, on a fiber of its own
+    bool runs_in_rows = false; ///< region form: CTAs next to each other run together, cta_order.h
     bool notes_writes = false; ///< of global memory, because copies that may be late read it
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls

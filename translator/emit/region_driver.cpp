@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Region functions have the signature
-//     i32 region(CtaContext*, i32 step, ptr step_frame, ptr cta_in, ptr cta_out)
+//     i32 region(CtaContext*, i32 step, ptr step_frame, ptr cta_in, ptr cta_out [, i32 ctaid.x])
 // and return the number of the region that follows the barrier they reached, or 0 when the step has exited. Barriers
 // are CTA-uniform, so all live steps return the same number. Or they return `stopped`: the step has had its turn in a
 // long loop (analysis/plan_turns.h) and is called again when the others have had theirs. Values that are the same in
 // the whole CTA travel in cta_in / cta_out (double-buffered: a step must not see what an earlier step of the same
-// interval wrote); after inlining these are scalars in registers.
+// interval wrote); after inlining these are scalars in registers. Where CTAs run in rows (analysis/memory/cta_order.h)
+// the step of each of them is run before the next step of the first; they have one region and keep nothing.
 #include "translator/emit/region_driver.h"
 
 #include "translator/analysis/arithmetic/canonical_nans.h"
@@ -184,7 +185,9 @@ private:
     void declare_region(std::size_t region) {
         auto* pointer = llvm::PointerType::get(unit_.context, 0);
         auto* i32 = llvm::Type::getInt32Ty(unit_.context);
-        auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer, pointer, pointer}, false);
+        llvm::SmallVector<llvm::Type*, 6> parameters{pointer, i32, pointer, pointer, pointer};
+        if (unit_.runs_in_rows) parameters.push_back(i32);
+        auto* type = llvm::FunctionType::get(i32, parameters, false);
         llvm::Function* function =
             unit_.create_function(type, fmt::format("region{}", region), llvm::Function::InternalLinkage);
         // In code that is made quickly it stays a function: inlining it takes a tenth of the time.
@@ -214,6 +217,7 @@ private:
                 ir.CreateStore(ir.CreateZExt(emitter.guard_holds(guard), ir.getInt8Ty()), at(frame, place.holds));
         };
         RegionInterface interface;
+        if (unit_.runs_in_rows) interface.ctaid_x = function->getArg(5);
         interface.product_groups = &products_;
         interface.accumulators = &accumulators_;
         if (accumulators_offset_)
@@ -550,6 +554,46 @@ private:
         access->setMetadata(llvm::LLVMContext::MD_tbaa, builder.createTBAAStructTagNode(type, type, 0));
     }
 
+    /// The step of all CTAs that run together. What a fault is reported with is in the context.
+    llvm::Value* emit_row(Ir& ir, llvm::Function* function, llvm::ArrayRef<llvm::Value*> arguments) {
+        llvm::LLVMContext& context = unit_.context;
+        llvm::Value* cta = arguments[0];
+        auto field = [&](std::uint64_t offset) { return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offset); };
+        const auto ctaid = offsetof(abi::CtaContext, ctaid), linear = offsetof(abi::CtaContext, linear_ctaid);
+        if (!row_.first) {
+            const Ir::InsertPointGuard guard(ir);
+            llvm::BasicBlock& entry = function->getEntryBlock();
+            ir.SetInsertPoint(entry.getTerminator());
+            auto load = [&](llvm::Type* type, std::uint64_t offset, const char* name) {
+                llvm::LoadInst* value = ir.CreateLoad(type, field(offset), name);
+                mark_as_own(value);
+                return value;
+            };
+            row_.first = load(ir.getInt32Ty(), ctaid, "row.ctaid");
+            row_.linear = load(ir.getInt64Ty(), linear, "row.linear");
+            row_.count = load(ir.getInt32Ty(), offsetof(abi::CtaContext, ctas_in_row), "row.ctas");
+        }
+        llvm::BasicBlock* before = ir.GetInsertBlock();
+        llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "row", function);
+        llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "row.done", function);
+        ir.CreateBr(loop);
+        ir.SetInsertPoint(loop);
+        llvm::PHINode* number = ir.CreatePHI(ir.getInt32Ty(), 2, "row.cta");
+        number->addIncoming(ir.getInt32(0), before);
+        llvm::Value* x = ir.CreateAdd(row_.first, number);
+        mark_as_own(ir.CreateStore(x, field(ctaid)));
+        mark_as_own(ir.CreateStore(ir.CreateAdd(row_.linear, ir.CreateZExt(number, ir.getInt64Ty())), field(linear)));
+        llvm::SmallVector<llvm::Value*, 6> all(arguments.begin(), arguments.end());
+        all.push_back(x);
+        llvm::Value* next = ir.CreateCall(functions_[0], all);
+        llvm::Value* following = ir.CreateAdd(number, ir.getInt32(1), "", true, true);
+        number->addIncoming(following, ir.GetInsertBlock());
+        ir.CreateCondBr(ir.CreateICmpULT(following, row_.count), loop, after)
+            ->setMetadata(steps_metadata, llvm::MDNode::get(context, {}));
+        ir.SetInsertPoint(after);
+        return next;
+    }
+
     /// do for (step = 0; step < steps; ++step), or the other way round, next = max(next, region(step)), exited steps
     /// left out; while some have stopped in a loop, and then only those. Where all that have stopped wait, other CTAs
     /// have their turn in between.
@@ -606,7 +650,8 @@ private:
             ir.CreateBr(run);
         ir.SetInsertPoint(run);
         mark_as_own(ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step))));
-        llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
+        llvm::Value* next = unit_.runs_in_rows ? emit_row(ir, function, {cta, step, frame, cta_in, cta_out})
+                                               : ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
         llvm::Value* has_stopped = nullptr;
         if (takes_turns) {
             has_stopped = waits ? ir.CreateICmpUGE(next, ir.getInt32(stopped_to_wait))
@@ -675,6 +720,9 @@ private:
     std::vector<std::vector<TurnPoint>> turns_; ///< by region
     RegionFrames frames_;
     std::vector<llvm::Function*> functions_;
+    struct Row {
+        llvm::Value *first = nullptr, *linear = nullptr, *count = nullptr; ///< the first CTA's numbers, and how many
+    } row_;
 };
 
 } // namespace

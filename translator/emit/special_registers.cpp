@@ -36,6 +36,8 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
         return LaneValue::uniform(context_field(i32, offset, name));
     };
     auto component3 = [&](unsigned offset, const char* name, std::uint32_t fourth) {
+        if (offset == offsetof(abi::CtaContext, ctaid) && operand.component == 0 && interface_->ctaid_x)
+            return LaneValue::uniform(interface_->ctaid_x);
         return operand.component > 2 ? constant(fourth) : field(offset + 4 * operand.component, name);
     };
     auto lane_in_warp = [&](const Shape* shape) {

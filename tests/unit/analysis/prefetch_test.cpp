@@ -222,3 +222,24 @@ TEST_CASE("simplify: an atomic whose result nobody reads is a reduction", "[grap
     CHECK(result_of("") == std::pair{ptx::Operand::Kind::sink, std::size_t{0}});
     CHECK(result_of("st.global.u32 [%rd2+128], %r2;") == std::pair{ptx::Operand::Kind::reg, std::size_t{1}});
 }
+
+TEST_CASE("prefetch: where CTAs run in rows, the lowest row of a matrix", "[prefetch]") {
+    const std::string begin = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y;"
+                              "mad.lo.s32 %r4, %r3, %r1, %r2; mul.wide.s32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3;"
+                              "sub.s32 %r5, %r4, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd6, %rd1, %rd5; add.s64 %rd7, %rd2, %rd3;";
+    auto asked = [&](const std::string& loads) {
+        test::AnalysedKernel kernel(begin + "mov.f32 %f2, 0f00000000; mov.f32 %f3, %f2;" + loads + "add.f32 %f1, %f1, %f2; add.f32 %f1, %f1, %f3; st.global.f32 [%rd2], %f1; ret;", {32, 8, 1}, 32);
+        translator::plan_prefetch(kernel.graph, kernel.shape, 32, true);
+        std::string result;
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (instruction.inst.form == ptx::FormId::ld && instruction.inst.space == ptx::StateSpace::global)
+                    result += instruction.prefetch ? "x" : "-";
+        return result;
+    };
+    CHECK(asked("ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+4]; ld.global.f32 %f3, [%rd4+-4];") == "x--");
+    CHECK(asked("ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd6];") == "x-");
+    CHECK(asked("ld.global.f32 %f1, [%rd6]; ld.global.f32 %f2, [%rd4];") == "-x");
+    CHECK(asked("ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd7];") == "xx"); // another matrix
+    CHECK(asked("ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+4096];") == "xx");
+}

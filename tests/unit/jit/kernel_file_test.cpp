@@ -34,6 +34,7 @@ translator::CompiledKernel sample() {
     kernel.properties.local_bytes = 96;
     kernel.properties.stack_scale = 3;
     kernel.properties.streamed_bytes = 12;
+    kernel.properties.ctas_in_row = 16;
     kernel.properties.spins = true;
     kernel.properties.alignment_demands = {{8, 3, 0}, {24, 15, 4}};
     kernel.image.stack_bytes = 4000;
@@ -72,6 +73,7 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.static_shared == 2048);
     CHECK(read->properties.reserved_shared == 1024);
     CHECK(read->properties.local_bytes == 96);
+    CHECK(read->properties.ctas_in_row == 16);
     CHECK_FALSE(read->properties.unbounded_stack);
     CHECK(read->properties.stack_scale == 3);
     CHECK(read->properties.spins);

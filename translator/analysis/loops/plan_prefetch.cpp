@@ -26,6 +26,8 @@ using ptx::StateSpace;
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t bytes_ahead = 512;
+/// Where CTAs run in rows.
+constexpr std::int64_t bytes_ahead_in_row = 4096;
 /// A loop that moves by less than this per round stays in a page long enough for the CPU to see the stream.
 constexpr std::int64_t far = 4096;
 /// Where lanes go one by one a round is long and ends in a misprediction: nothing of the next one is under way before.
@@ -111,7 +113,8 @@ std::int64_t piece_of(const FunctionGraph& graph, const ptx::Instruction& inst) 
 
 class Pieces {
 public:
-    Pieces(FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape), strides_(graph) {}
+    Pieces(FunctionGraph& graph, const BlockShape& shape, bool in_rows)
+        : graph_(graph), shape_(shape), strides_(graph), in_rows_(in_rows) {}
 
     void run() {
         std::set<std::pair<std::uint32_t, std::uint32_t>> pieces; // by statement: versions of blocks have them again
@@ -122,9 +125,11 @@ public:
                     pieces.emplace(instruction.inst.location.line, instruction.inst.location.column);
         }
         ctas_ahead_ = meets_barriers_ || pieces.size() > most_pieces_far_ahead || continues_in_y(graph_) ? 2 : 4;
-        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
+            row_loads_.clear();
             for (GraphInstruction& instruction : graph_.blocks[block].instructions)
                 if (loads_device_memory(instruction.inst)) plan(instruction, block, graph_.forest.loop_of[block]);
+        }
     }
 
 private:
@@ -139,6 +144,7 @@ private:
     void plan(GraphInstruction& instruction, BlockId block, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
         if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, block, loop);
+        if (in_rows_) return plan_row(instruction, bytes_ahead_in_row);
         const std::int64_t piece = piece_of(graph_, inst);
         if (piece == 0) return;
         if (loop == no_loop) {
@@ -158,6 +164,44 @@ private:
         instruction.prefetch.ahead = std::int32_t(piece);
         if (goes_lane_by_lane(graph_, info))
             instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
+    }
+
+    /// Where CTAs run in rows, whole lines of memory come by, and those of the rows above have come already: only the
+    /// lowest row of several asks.
+    void plan_row(GraphInstruction& instruction, std::int64_t ahead) {
+        if (!graph_.values[instruction.inst[ptx::Role::a].index].shape.is_affine()) return;
+        const std::optional<LinearSum> sum = strides_.sums().of(instruction.inst[ptx::Role::a], no_loop);
+        if (!sum) return;
+        for (RowLoad& earlier : row_loads_) {
+            const std::optional<std::int64_t> below = rows_below(*sum, earlier.sum);
+            if (!below) continue;
+            if (*below <= 0) return;
+            earlier.instruction->prefetch = {};
+            earlier = {&instruction, *sum};
+            instruction.prefetch.ahead = std::int32_t(ahead);
+            return;
+        }
+        row_loads_.push_back({&instruction, *sum});
+        instruction.prefetch.ahead = std::int32_t(ahead);
+    }
+
+    /// How many rows of one matrix `a` is below `b`, in about the same column.
+    std::optional<std::int64_t> rows_below(const LinearSum& a, const LinearSum& b) const {
+        const LinearSum distance = a.plus(b, -1);
+        if (!is_shorter(distance.constant, line_bytes) || distance.terms.size() > 1) return std::nullopt;
+        if (distance.terms.empty()) return 0;
+        const auto [pitch, factor] = *distance.terms.begin();
+        const bool is_pitch = std::any_of(a.terms.begin(), a.terms.end(), [&](const auto& term) {
+            if (term.first.kind != LinearSum::Term::Kind::product) return false;
+            const ptx::Instruction& product = strides_.sums().definition(term.first.id).instruction->inst;
+            return pitch.kind == LinearSum::Term::Kind::value &&
+                   (is_value(product.operands[1], pitch.id) || is_value(product.operands[2], pitch.id));
+        });
+        if (!is_pitch) return std::nullopt;
+        return factor;
+    }
+    static bool is_value(const Operand& operand, ValueId value) {
+        return operand.kind == Operand::Kind::reg && operand.index == value;
     }
 
     /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to
@@ -250,15 +294,21 @@ private:
     FunctionGraph& graph_;
     const BlockShape& shape_;
     const LoopStrides strides_;
+    const bool in_rows_;
+    struct RowLoad {
+        GraphInstruction* instruction;
+        LinearSum sum;
+    };
+    std::vector<RowLoad> row_loads_; ///< of the block at hand, that ask
     bool meets_barriers_ = false;
     std::int64_t ctas_ahead_ = 2;
 };
 
 } // namespace
 
-void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width) {
+void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width, bool in_rows) {
     if (width > 1)
-        Pieces(graph, shape).run();
+        Pieces(graph, shape, in_rows).run();
     else if (!graph.forest.loops.empty())
         IndexStreams(graph).run();
 }

@@ -14,6 +14,7 @@
 //     the next, whose places are the same distance away for all. They often are in other pages, which the CPU does not
 //     foresee.
 //   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
+//   Where CTAs run in rows (cta_order.h) the CPU sees the streams; it is told of them a page ahead.
 //   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement. A CTA that sums or
 //   sorts what it has read is long at that, and begins with misses otherwise.
 #pragma once
@@ -23,7 +24,7 @@
 namespace ptarmigan::translator {
 
 /// Sets GraphInstruction::prefetch; changes nothing that a program can see. Needs the shapes of the graph at this
-/// width.
-void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width);
+/// width. `in_rows`: CTAs run in rows (cta_order.h).
+void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width, bool in_rows = false);
 
 } // namespace ptarmigan::translator

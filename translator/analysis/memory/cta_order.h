@@ -12,4 +12,10 @@ namespace ptarmigan::translator {
 /// reads, calls): the order of the CTAs could matter to it.
 bool continues_in_y(const FunctionGraph& graph);
 
+/// How many CTAs next to each other in x run together, the first row of threads of each, then the second of each, and
+/// so on; 1: each CTA as a whole. Where a CTA reads a short piece of each of many rows, and its neighbour what follows
+/// there, the CPU's prefetchers see a stream only then. For kernels of more than one row of threads that read global
+/// memory outside of loops only, and as for continues_in_y(); whoever asks knows that threads don't meet.
+std::uint32_t ctas_in_row(const FunctionGraph& graph, const BlockShape& shape);
+
 } // namespace ptarmigan::translator
