@@ -149,12 +149,12 @@ public:
 
     /// The address at hand varies, but is arithmetic on the threads' numbers: lanes may turn out to be neighbours.
     virtual bool may_be_neighbours(const ptx::Operand& address) = 0;
-    /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
-    /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
     /// The store at hand may go past the caches where the grid asks for it.
     virtual bool may_stream() const = 0;
     /// Where lanes that are not active may have addresses beyond shared memory.
     virtual SharedEdges shared_edges() const = 0;
+    /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
+    /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
     virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
     /// The products of matrices that are made together with `inst` by a step of a whole warp, where the first of them
     /// stands; null if there are none.

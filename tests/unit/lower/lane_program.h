@@ -84,6 +84,7 @@ public:
     const ptx::Module& source() const override { return module_; }
     bool may_be_neighbours(const ptx::Operand&) override { return true; }
     bool may_stream() const override { return false; }
+    SharedEdges shared_edges() const override { return {}; }
     llvm::DebugLoc access_location(const AccessForm&) override { return marked; }
     void note_write(llvm::Value*, unsigned) override {}
 
