@@ -95,3 +95,14 @@ TEST_CASE("step order: a scan's rounds in a row keep one barrier each", "[order]
                   "add.u32 %r8, %r8, %r7; st.shared.u32 [%r2], %r8; bar.sync 0;\n";
     CHECK(order(rounds + "fence.acq_rel.cta;\n") == Result{4, 4});
 }
+
+TEST_CASE("step order: a barrier waits for threads that exit without it", "[order]") {
+    const auto exits = [](const std::string& arm) {
+        return "setp.ge.u32 %p1, %r1, 64; @%p1 bra out; ld.shared.u32 %r7, [%r2]; bar.sync 0; st.shared.u32 [%r2], %r6;" + end +
+               "bra done; out: " + arm + " ret; done:";
+    };
+    CHECK(order(exits("")) == Result{1, 0});
+    CHECK(order(exits("st.global.u32 [%rd1], %r6;")) == Result{1, 0});
+    CHECK(order(exits("ld.shared.u32 %r8, [%r2 + -256]; st.global.u32 [%rd1], %r8;")) == Result{2, 0});
+    CHECK(order(exits("ld.u32 %r8, [%rd1]; st.global.u32 [%rd1], %r8;")) == Result{2, 0});
+}

@@ -80,7 +80,9 @@ private:
     bool can_go(BlockId barrier);
     std::optional<Region> region_behind(BlockId barrier) const;
     std::optional<Conflict> conflict_in(const Region& region);
+    bool exits_meet(const Region& region, std::size_t barrier) const;
     Conflict conflict(std::size_t first, std::size_t second, const Region& region, std::size_t first_position);
+    static bool may_meet(const Access& a, const Access& b);
     Conflict compare(const Access& first, const Access& second) const;
 
     FunctionGraph& graph_;
@@ -315,8 +317,11 @@ std::optional<Conflict> Barriers::conflict_in(const Region& region) {
     }
     if (count > most_accesses) return std::nullopt;
     std::uint64_t dropped = 0;
-    for (std::size_t i = 0; i < region.blocks.size(); ++i)
-        if (dropped_[region.blocks[i]]) dropped |= std::uint64_t(1) << i;
+    for (std::size_t i = 0; i < region.blocks.size(); ++i) {
+        if (!dropped_[region.blocks[i]]) continue;
+        if (exits_meet(region, i)) return both;
+        dropped |= std::uint64_t(1) << i;
+    }
     for (std::size_t i = 0; i < region.blocks.size(); ++i) {
         const std::uint64_t from = region.reached[i] | std::uint64_t(1) << i;
         std::uint64_t behind_dropped = 0;
@@ -339,12 +344,32 @@ std::optional<Conflict> Barriers::conflict_in(const Region& region) {
     return Conflict(result);
 }
 
+/// May threads that exit without coming to a barrier meet what lies behind it? It waits until they have exited; without
+/// it they may exit later, in their own step, too.
+bool Barriers::exits_meet(const Region& region, std::size_t barrier) const {
+    const auto lies_behind = [&](std::size_t a, std::size_t b) { return (region.reached[b] >> a & 1) != 0; };
+    for (std::size_t i = 0; i < region.blocks.size(); ++i) {
+        if (i == barrier || lies_behind(barrier, i) || lies_behind(i, barrier)) continue;
+        for (std::size_t k = 0; k < region.blocks.size(); ++k) {
+            if (!lies_behind(k, barrier)) continue;
+            for (std::size_t first : by_block_[region.blocks[i]])
+                for (std::size_t second : by_block_[region.blocks[k]])
+                    if (may_meet(all_[first], all_[second])) return true;
+        }
+    }
+    return false;
+}
+
+/// Of what is in shared memory and what is in global memory, none.
+bool Barriers::may_meet(const Access& a, const Access& b) {
+    if (!a.writes && !b.writes) return false;
+    return !(a.space == StateSpace::shared && b.space == StateSpace::global) &&
+           !(a.space == StateSpace::global && b.space == StateSpace::shared);
+}
+
 Conflict Barriers::conflict(std::size_t first, std::size_t second, const Region& region, std::size_t first_position) {
     const Access &a = all_[first], &b = all_[second];
-    if (!a.writes && !b.writes) return none;
-    if ((a.space == StateSpace::shared && b.space == StateSpace::global) ||
-        (a.space == StateSpace::global && b.space == StateSpace::shared))
-        return none;
+    if (!may_meet(a, b)) return none;
     if (!a.address || !b.address || a.address->in_common != b.address->in_common) return both;
     // What all threads have in common must be the same number at both.
     for (const auto& [value, factor] : a.address->in_common) {
