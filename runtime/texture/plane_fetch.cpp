@@ -171,32 +171,25 @@ template <unsigned lanes> void fetch_anywhere(Call& call, const Plane& plane, co
     fetch_lanes<lanes>(call, plane, image);
 }
 
-#if defined(__x86_64__)
-template <unsigned lanes>
-__attribute__((target("avx2,fma"))) void fetch_avx2(Call& call, const Plane& plane, const Image& image) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX2 void fetch_avx2(Call& call, const Plane& plane, const Image& image) {
     fetch_lanes<lanes>(call, plane, image);
 }
-template <unsigned lanes>
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) void
-fetch_avx512(Call& call, const Plane& plane, const Image& image) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX512 void fetch_avx512(Call& call, const Plane& plane, const Image& image) {
     fetch_lanes<lanes>(call, plane, image);
 }
-#endif
 
-Fetches fetches_of(PlaneCode most) {
-#if defined(__x86_64__)
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (most == PlaneCode::avx512 && avx512) return {fetch_avx512<16>, fetch_avx512<32>};
-    if (most != PlaneCode::portable && avx2) return {fetch_avx2<16>, fetch_avx2<32>};
-#endif
+Fetches fetches_of(VectorCode most) {
+    switch (vector_code(most)) {
+    case VectorCode::avx512: return {fetch_avx512<16>, fetch_avx512<32>};
+    case VectorCode::avx2: return {fetch_avx2<16>, fetch_avx2<32>};
+    case VectorCode::portable: break;
+    }
     return {fetch_anywhere<16>, fetch_anywhere<32>};
 }
 
 } // namespace
 
-bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, PlaneCode most) {
+bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, VectorCode most) {
     if (!is_simple(call, texture)) return false;
     const ImageLevel& level = texture.image.level[0];
     const Sampler& sampler = texture.sampler;
@@ -226,8 +219,8 @@ bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, PlaneCode
     plane.bytes = bytes >= 4 && bytes < std::size_t{1} << 31 ? static_cast<std::uint32_t>(bytes) : 0;
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
-    static const Fetches best = fetches_of(PlaneCode::avx512);
-    const Fetches fetch = most == PlaneCode::avx512 ? best : fetches_of(most);
+    static const Fetches best = fetches_of(VectorCode::avx512);
+    const Fetches fetch = most == VectorCode::avx512 ? best : fetches_of(most);
     (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, plane, texture.image);
     return true;
 }

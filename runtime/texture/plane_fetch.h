@@ -3,15 +3,13 @@
 #pragma once
 
 #include "runtime/texture/texture.h"
+#include "runtime/texture/vector_code.h"
 #include "translator/kernel_abi.h"
 
 namespace ptarmigan::runtime {
 
-/// Code for which CPUs; what the CPU lacks is replaced by the best that it has.
-enum class PlaneCode { portable, avx2, avx512 };
-
 /// Does the whole call, with the bits that the sampler gives. False if it is not of this kind: then nothing was done.
 /// `texture` is what the handle of every active lane stands for.
-bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, PlaneCode most = PlaneCode::avx512);
+bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, VectorCode most = VectorCode::avx512);
 
 } // namespace ptarmigan::runtime

@@ -330,26 +330,19 @@ template <unsigned lanes> std::uint64_t fetch_anywhere(Call& call, const Volume&
     return fetch_lanes<lanes>(call, volume);
 }
 
-#if defined(__x86_64__)
-template <unsigned lanes>
-__attribute__((target("avx2,fma"))) std::uint64_t fetch_avx2(Call& call, const Volume& volume) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX2 std::uint64_t fetch_avx2(Call& call, const Volume& volume) {
     return fetch_lanes<lanes>(call, volume);
 }
-template <unsigned lanes>
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) std::uint64_t
-fetch_avx512(Call& call, const Volume& volume) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX512 std::uint64_t fetch_avx512(Call& call, const Volume& volume) {
     return fetch_lanes<lanes>(call, volume);
 }
-#endif
 
-Fetches fetches_of(PlaneCode most) {
-#if defined(__x86_64__)
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (most == PlaneCode::avx512 && avx512) return {fetch_avx512<16>, fetch_avx512<32>};
-    if (most != PlaneCode::portable && avx2) return {fetch_avx2<16>, fetch_avx2<32>};
-#endif
+Fetches fetches_of(VectorCode most) {
+    switch (vector_code(most)) {
+    case VectorCode::avx512: return {fetch_avx512<16>, fetch_avx512<32>};
+    case VectorCode::avx2: return {fetch_avx2<16>, fetch_avx2<32>};
+    case VectorCode::portable: break;
+    }
     return {fetch_anywhere<16>, fetch_anywhere<32>};
 }
 
@@ -368,7 +361,7 @@ bool is_periodic(Sampler::Address address) {
 }
 
 std::uint64_t fetch_from(Call& call, const TextureObject& texture, const Textures* each, const FewTextures* few,
-                         PlaneCode most) {
+                         VectorCode most) {
     const Image& image = texture.image;
     const Sampler& sampler = texture.sampler;
     const TexelFormat& format = image.format;
@@ -403,18 +396,18 @@ std::uint64_t fetch_from(Call& call, const TextureObject& texture, const Texture
     if (plane.has_border) plane.border = store_color(sampler.border_color, plane.reading);
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
-    static const Fetches best = fetches_of(PlaneCode::avx512);
-    const Fetches fetch = most == PlaneCode::avx512 ? best : fetches_of(most);
+    static const Fetches best = fetches_of(VectorCode::avx512);
+    const Fetches fetch = most == VectorCode::avx512 ? best : fetches_of(most);
     return (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, volume);
 }
 
 } // namespace
 
-std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, PlaneCode most) {
+std::uint64_t fetch_slices(abi::TextureCall& call, const TextureObject& texture, VectorCode most) {
     return is_sliced(call, texture) ? fetch_from(call, texture, nullptr, nullptr, most) : call.active;
 }
 
-std::uint64_t fetch_slices(abi::TextureCall& call, const Textures& textures, PlaneCode most) {
+std::uint64_t fetch_slices(abi::TextureCall& call, const Textures& textures, VectorCode most) {
     const FewTextures few(textures);
     const auto is_like_first = [&](const TextureObject* texture) {
         return is_sliced(call, *texture) && is_alike(*textures[0], *texture);

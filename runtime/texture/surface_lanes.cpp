@@ -170,31 +170,25 @@ template <unsigned lanes> bool access_anywhere(Call& call, const Surface& surfac
     return access_lanes<lanes>(call, surface);
 }
 
-#if defined(__x86_64__)
-template <unsigned lanes> __attribute__((target("avx2,fma"))) bool access_avx2(Call& call, const Surface& surface) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX2 bool access_avx2(Call& call, const Surface& surface) {
     return access_lanes<lanes>(call, surface);
 }
-template <unsigned lanes>
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) bool
-access_avx512(Call& call, const Surface& surface) {
+template <unsigned lanes> PTARMIGAN_FOR_AVX512 bool access_avx512(Call& call, const Surface& surface) {
     return access_lanes<lanes>(call, surface);
 }
-#endif
 
-Accesses accesses_of(PlaneCode most) {
-#if defined(__x86_64__)
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (most == PlaneCode::avx512 && avx512) return {access_avx512<16>, access_avx512<32>};
-    if (most != PlaneCode::portable && avx2) return {access_avx2<16>, access_avx2<32>};
-#endif
+Accesses accesses_of(VectorCode most) {
+    switch (vector_code(most)) {
+    case VectorCode::avx512: return {access_avx512<16>, access_avx512<32>};
+    case VectorCode::avx2: return {access_avx2<16>, access_avx2<32>};
+    case VectorCode::portable: break;
+    }
     return {access_anywhere<16>, access_anywhere<32>};
 }
 
 } // namespace
 
-bool access_surface(abi::TextureCall& call, const TextureObject& object, PlaneCode most) {
+bool access_surface(abi::TextureCall& call, const TextureObject& object, VectorCode most) {
     const auto operation = static_cast<Operation>(call.operation);
     const auto geometry = static_cast<abi::TextureGeometry>(call.geometry);
     const Image& image = object.image;
@@ -215,8 +209,8 @@ bool access_surface(abi::TextureCall& call, const TextureObject& object, PlaneCo
                           has_layer(geometry),
                           static_cast<std::uint32_t>(bytes),
                           static_cast<std::int32_t>((row - bytes) / bytes * bytes)};
-    static const Accesses best = accesses_of(PlaneCode::avx512);
-    const Accesses access = most == PlaneCode::avx512 ? best : accesses_of(most);
+    static const Accesses best = accesses_of(VectorCode::avx512);
+    const Accesses access = most == VectorCode::avx512 ? best : accesses_of(most);
     return (call.active >> 16 == 0 ? access.half : access.whole)(call, surface);
 }
 

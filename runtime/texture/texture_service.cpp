@@ -6,6 +6,7 @@
 #include "runtime/code/fault.h"
 #include "runtime/texture/fetch_of.h"
 #include "runtime/texture/object_table.h"
+#include "runtime/texture/plane_fetch.h"
 #include "runtime/texture/sampler.h"
 #include "runtime/texture/slice_fetch.h"
 #include "runtime/texture/surface.h"

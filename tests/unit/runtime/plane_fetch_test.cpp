@@ -80,7 +80,7 @@ unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigne
             for (auto &channel : call.data)
                 channel[lane] = 0xabababab;
         }
-        const PlaneCode codes[] = {PlaneCode::portable, PlaneCode::avx2, PlaneCode::avx512};
+        const VectorCode codes[] = {VectorCode::portable, VectorCode::avx2, VectorCode::avx512};
         if (!fetch_plane(call, texture, codes[random() % 3]))
             return 1;
         for (unsigned lane = 0; lane < 32; ++lane) {

@@ -113,7 +113,7 @@ Comparison compare(const TextureObject &texture, Geometry geometry, std::mt19937
             for (auto &channel : call.data)
                 channel[lane] = 0xabababab;
         }
-        const PlaneCode codes[] = {PlaneCode::portable, PlaneCode::avx2, PlaneCode::avx512};
+        const VectorCode codes[] = {VectorCode::portable, VectorCode::avx2, VectorCode::avx512};
         const std::uint64_t left = fetch_slices(call, texture, codes[random() % 3]);
         for (unsigned lane = 0; lane < 32; ++lane) {
             Texel expected{{0xabababab, 0xabababab, 0xabababab, 0xabababab}};
@@ -227,7 +227,7 @@ TEST_CASE("steps whose lanes fetch from several textures of one kind get what th
                         for (auto &gradient : call.gradients)
                             gradient[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::uint32_t>(random()) % 1000) * 1e-4f);
                     }
-                    const PlaneCode codes[] = {PlaneCode::portable, PlaneCode::avx2, PlaneCode::avx512};
+                    const VectorCode codes[] = {VectorCode::portable, VectorCode::avx2, VectorCode::avx512};
                     const std::uint64_t left = fetch_slices(call, textures, codes[random() % 3]);
                     INFO(shape.name << " kind " << static_cast<int>(c.kind) << " variant " << variant << " round " << round);
                     unsigned fetched = 0;

@@ -119,7 +119,7 @@ TEST_CASE("steps that load and store one surface get what the surface unit gives
                         }
                         Call other = call;
                         const std::vector<std::uint8_t> before = mine.bytes;
-                        const PlaneCode codes[] = {PlaneCode::portable, PlaneCode::avx2, PlaneCode::avx512};
+                        const VectorCode codes[] = {VectorCode::portable, VectorCode::avx2, VectorCode::avx512};
                         const bool was_done = access_surface(call, mine.object, codes[random() % 3]);
                         INFO("geometry " << call.geometry << " element " << element << " count " << count << " bounds " << call.bounds
                                          << " store " << store << " round " << round);
