@@ -2,6 +2,7 @@
 #include "frontend/sass/cubin.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <elf.h>
 #include <unordered_map>
@@ -66,6 +67,8 @@ public:
             section.size = headers[i].sh_size;
             section.info = headers[i].sh_info;
             section.alignment = std::clamp<std::uint64_t>(headers[i].sh_addralign, 1, 4096);
+            if (!std::has_single_bit(section.alignment))
+                return "damaged: a section aligned to " + std::to_string(section.alignment) + " bytes";
             if (section.size > size_limit) return "damaged: a section of " + std::to_string(section.size) + " bytes";
             if (section.type == SHT_NOBITS || section.type == SHT_NULL) continue;
             if (headers[i].sh_offset > image_.size() || image_.size() - headers[i].sh_offset < section.size)

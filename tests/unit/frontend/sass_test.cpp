@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <elf.h>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -689,10 +690,19 @@ TEST_CASE("sass: damaged cubins are errors or refused kernels") {
             static_cast<void>(sass::elf_extent(damaged.data(), damaged.size(), [](const void*, std::size_t) { return true; }));
         }
     }
-    // An instruction that is not in the table is named.
+    // A section's alignment is written into the text.
     std::vector<std::uint8_t> image = read_bytes(cubin_path("vector_add"));
     sass::Cubin cubin;
     std::string error;
+    Elf64_Ehdr header;
+    std::memcpy(&header, image.data(), sizeof header);
+    std::vector<std::uint8_t> uneven = image;
+    const std::uint64_t alignment = 462;
+    std::memcpy(uneven.data() + header.e_shoff + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_addralign), &alignment, 8);
+    CHECK_FALSE(sass::read_cubin(uneven, cubin, error));
+    CHECK(error.find("aligned to 462") != std::string::npos);
+    // An instruction that is not in the table is named.
+    cubin = {};
     REQUIRE(sass::read_cubin(image, cubin, error));
     REQUIRE(cubin.kernels.size() == 1);
     const auto offset = std::size_t(cubin.sections[cubin.kernels[0].text].bytes.data() - image.data());
