@@ -361,8 +361,10 @@ private:
         if (general || in_loops) streamed_bytes_ = streamed;
     }
 
-    /// Width and divergence. `needs_counters`: lanes of a step may wait for each other.
-    void choose_lanes(const Callees& callees, bool needs_counters, bool collectives, bool whole_warp) {
+    /// Width and divergence. `needs_counters`: lanes of a step may wait for each other. `waits_in_regions`: threads
+    /// wait between barriers, if they can.
+    void choose_lanes(const Callees& callees, bool needs_counters, bool collectives, bool whole_warp,
+                      bool waits_in_regions = false) {
         hands_over_ = false;
         unit_.divergence = unit_.options.divergence;
         if (unit_.options.random_schedule && unit_.divergence == DivergenceForm::automatic)
@@ -397,11 +399,25 @@ private:
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
         if (needs_counters && unit_.width > 1 && split_before_gatherings(graph_)) forget_shapes();
         shape_for(unit_.divergence);
-        if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
+        if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 &&
+            (!mbarrier_waits_are_converged(graph_) || exits_come_late(callees, collectives, waits_in_regions))) {
             unit_.divergence = DivergenceForm::program_counters;
             if (split_before_gatherings(graph_)) forget_shapes();
             shape_for(unit_.divergence);
         }
+    }
+
+    /// Lanes that exit may be held back while others of their step pass a barrier, which is in the middle of the step:
+    /// not where the kernel is split there.
+    bool exits_come_late(const Callees& callees, bool collectives, bool waits_in_regions) {
+        using ptx::Effects;
+        if (!ptx::any(effects_of(graph_), Effects::barrier) || barriers_hold_nobody_back(graph_)) return false;
+        const bool needs_fibers = unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers ||
+                                  unit_.cluster_size() > 1 || callees.need_single_lanes() ||
+                                  (!waits_in_regions && (spins_ || ptx::any(effects_of(graph_), Effects::waits))) ||
+                                  ptx::any(callees.effects, Effects::waits) ||
+                                  (unit_.width < abi::warp_size && collectives);
+        return needs_fibers || !plan_barriers(graph_, unit_.shape).splittable;
     }
 
     /// Quick code of lanes that count on their warp being one step, for a kernel that it would not be quick for.
@@ -420,7 +436,7 @@ private:
             callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || suspends_steps(graph_))
             return false;
         const unsigned width = unit_.width;
-        choose_lanes(callees, false, collectives, whole_warp);
+        choose_lanes(callees, false, collectives, whole_warp, /*waits_in_regions=*/true);
         const bool fits = unit_.divergence == DivergenceForm::masks && (unit_.width == 32 || !collectives) &&
                           waits_fit_regions(callees.called) && !(hands_over_ && mark_hand_over_points_of(graph_));
         if (!fits) unit_.width = width;

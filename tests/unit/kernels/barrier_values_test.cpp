@@ -183,3 +183,38 @@ TEST_CASE("scans upward and downward, whose steps may run in either order", "[ke
         CHECK(results[2 * i + 1] == many * (many + 1) / 2 - i * (i + 1) / 2);
     }
 }
+
+TEST_CASE("barriers wait for threads that exit without them, which are done with memory then", "[kernels][barriers]") {
+    constexpr unsigned many = 128;
+    for (const std::string barrier : {"bar.sync 0;", "bar.sync 1;", "barrier.red.popc.u32 %r9, 0, %p1;"})
+        for (const std::string leave : {"and.b32 %r4, %r62, 1; setp.eq.u32 %p0, %r4, 1;", "setp.ge.u32 %p0, %r62, 64;"}) {
+            const bool odd = leave.starts_with("and");
+            Array<std::uint32_t> out(many);
+            run(R"(
+                mov.u32 %r1, words;
+                mad.lo.u32 %r2, %r62, 4, %r1;
+                mul.wide.u32 %l0, %r62, 4;
+                add.u64 %l0, %l60, %l0;
+                add.u32 %r3, %r62, 100;
+                setp.eq.u32 %p1, %r62, 0;
+                st.shared.u32 [%r2], %r3;
+                bar.sync 0;
+            )" + leave + "@!%p0 bra stay; ld.shared.u32 %r5, [%r2 + " + (odd ? "-4" : "-256") + R"(];
+                st.global.u32 [%l0], %r5;
+                ret;
+            stay:
+                ld.shared.u32 %r5, [%r2];
+            )" + barrier + "st.shared.u32 [%r2], 7;" + barrier + R"(
+                ld.shared.u32 %r6, [%r2];
+                add.u32 %r5, %r5, %r6;
+                st.global.u32 [%l0], %r5;
+            )",
+                {1}, {many}, {out.address()}, ".shared .align 4 .b8 words[512];\n");
+            const auto results = out.values();
+            for (std::uint32_t i = 0; i < many; ++i) {
+                INFO(barrier << " " << leave << " " << i);
+                const bool exits = odd ? i % 2 == 1 : i >= 64;
+                CHECK(results[i] == (exits ? i + 100 - (odd ? 1 : 64) : i + 107));
+            }
+        }
+}

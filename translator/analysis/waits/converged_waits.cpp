@@ -67,4 +67,48 @@ bool mbarrier_waits_are_converged(const FunctionGraph& graph) {
     return true;
 }
 
+namespace {
+
+/// Of memory that other threads see and may write.
+bool touches_memory(const ptx::Instruction& inst) {
+    if (has_effect(inst, visible)) return true;
+    return has_effect(inst, Effects::load) && inst.space != ptx::StateSpace::param &&
+           inst.space != ptx::StateSpace::constant && inst.space != ptx::StateSpace::local;
+}
+
+bool exits_untouched(const FunctionGraph& graph, BlockId block) {
+    std::vector<bool> seen(graph.blocks.size(), false);
+    std::vector<BlockId> work{block};
+    while (!work.empty()) {
+        const BlockId id = work.back();
+        work.pop_back();
+        if (seen[id]) continue;
+        seen[id] = true;
+        for (const GraphInstruction& instruction : graph.blocks[id].instructions)
+            if (touches_memory(instruction.inst)) return false;
+        work.insert(work.end(), graph.blocks[id].successors.begin(), graph.blocks[id].successors.end());
+    }
+    return true;
+}
+
+} // namespace
+
+bool barriers_hold_nobody_back(const FunctionGraph& graph) {
+    const RegionGraph region = region_graph(graph, whole_graph(graph));
+    if (!region.reducible) return false;
+    std::vector<bool> divergent(graph.blocks.size(), false);
+    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
+    const PendingFlow flow = simulate(region, divergent);
+    for (BlockId block : region.order) {
+        const auto& instructions = graph.blocks[block].instructions;
+        const bool is_barrier = std::any_of(instructions.begin(), instructions.end(), [](const auto& instruction) {
+            return has_effect(instruction.inst, Effects::barrier);
+        });
+        if (!is_barrier) continue;
+        for (std::uint32_t held_back : flow.pending[region.position[block]])
+            if (!exits_untouched(graph, region.order[held_back])) return false;
+    }
+    return true;
+}
+
 } // namespace ptarmigan::translator

@@ -17,4 +17,9 @@ bool only_exits(const FunctionGraph& graph, BlockId block);
 /// (they took another arm) can do nothing any more but exit. Needs the shapes of the mask form.
 bool mbarrier_waits_are_converged(const FunctionGraph& graph);
 
+/// A barrier waits for threads that exit without it, too. False if masked execution may hold some of them back, in arms
+/// in which they still read or write memory, while other lanes of their step are at a barrier inside of the step.
+/// (Where kernels are split at their barriers such arms are done at the region's end.) Needs compute_shapes().
+bool barriers_hold_nobody_back(const FunctionGraph& graph);
+
 } // namespace ptarmigan::translator
