@@ -139,6 +139,7 @@ bool Lifter::keeps_nan_of_term(const Instruction& inst) const {
     const Operand* old = nullptr;
     for (std::size_t i = first; i < end; ++i) {
         const Instruction& next = code_[i];
+        if (!next.form) return false; // nothing comes here, or the kernel were refused
         if (next.form->id == FormId::lds && next.has("64")) old = &next.operands[0];
         if (next.form->id == FormId::dadd && old != nullptr)
             return next.operands[1].kind == Operand::Kind::reg && next.operands[1].index == old->index;
