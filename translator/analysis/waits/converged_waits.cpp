@@ -28,9 +28,15 @@ bool is_uniform(const FunctionGraph& graph, const GraphInstruction& wait) {
                        [&](ValueId value) { return graph.values[value].shape.is_uniform(); });
 }
 
-} // namespace
+/// Of memory that other threads see and may write.
+bool touches_memory(const ptx::Instruction& inst) {
+    return has_effect(inst, visible) ||
+           (has_effect(inst, Effects::load) && inst.space != ptx::StateSpace::param &&
+            inst.space != ptx::StateSpace::constant && inst.space != ptx::StateSpace::local);
+}
 
-bool only_exits(const FunctionGraph& graph, BlockId block) {
+/// No instruction from the beginning of `block` on is of the kind.
+template <typename Fn> bool none_from(const FunctionGraph& graph, BlockId block, Fn&& is_of_kind) {
     std::vector<bool> seen(graph.blocks.size(), false);
     std::vector<BlockId> work{block};
     while (!work.empty()) {
@@ -39,10 +45,31 @@ bool only_exits(const FunctionGraph& graph, BlockId block) {
         if (seen[id]) continue;
         seen[id] = true;
         for (const GraphInstruction& instruction : graph.blocks[id].instructions)
-            if (has_effect(instruction.inst, visible)) return false;
+            if (is_of_kind(instruction.inst)) return false;
         work.insert(work.end(), graph.blocks[id].successors.begin(), graph.blocks[id].successors.end());
     }
     return true;
+}
+
+/// `holds` for each block in the order of masked execution, with the blocks at which lanes are held back while others
+/// of their step are in it. False if that is not known.
+template <typename Fn> bool for_all_held_back(const FunctionGraph& graph, Fn&& holds) {
+    const RegionGraph region = region_graph(graph, whole_graph(graph));
+    if (!region.reducible) return false;
+    std::vector<bool> divergent(graph.blocks.size(), false);
+    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
+    const PendingFlow flow = simulate(region, divergent);
+    return std::all_of(region.order.begin(), region.order.end(), [&](BlockId block) {
+        std::vector<BlockId> held_back;
+        for (std::uint32_t position : flow.pending[region.position[block]]) held_back.push_back(region.order[position]);
+        return holds(graph.blocks[block], held_back);
+    });
+}
+
+} // namespace
+
+bool only_exits(const FunctionGraph& graph, BlockId block) {
+    return none_from(graph, block, [](const ptx::Instruction& inst) { return has_effect(inst, visible); });
 }
 
 bool is_mbarrier_wait(const ptx::Instruction& inst) {
@@ -52,63 +79,27 @@ bool is_mbarrier_wait(const ptx::Instruction& inst) {
 }
 
 bool mbarrier_waits_are_converged(const FunctionGraph& graph) {
-    const RegionGraph region = region_graph(graph, whole_graph(graph));
-    if (!region.reducible) return false;
-    std::vector<bool> divergent(graph.blocks.size(), false);
-    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
-    const PendingFlow flow = simulate(region, divergent);
-    for (BlockId block : region.order)
-        for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
+    return for_all_held_back(graph, [&](const Block& block, const std::vector<BlockId>& held_back) {
+        bool waits = false;
+        for (const GraphInstruction& instruction : block.instructions) {
             if (!is_mbarrier_wait(instruction.inst)) continue;
             if (!is_uniform(graph, instruction)) return false;
-            for (std::uint32_t held_back : flow.pending[region.position[block]])
-                if (!only_exits(graph, region.order[held_back])) return false;
+            waits = true;
         }
-    return true;
+        return !waits ||
+               std::all_of(held_back.begin(), held_back.end(), [&](BlockId other) { return only_exits(graph, other); });
+    });
 }
-
-namespace {
-
-/// Of memory that other threads see and may write.
-bool touches_memory(const ptx::Instruction& inst) {
-    if (has_effect(inst, visible)) return true;
-    return has_effect(inst, Effects::load) && inst.space != ptx::StateSpace::param &&
-           inst.space != ptx::StateSpace::constant && inst.space != ptx::StateSpace::local;
-}
-
-bool exits_untouched(const FunctionGraph& graph, BlockId block) {
-    std::vector<bool> seen(graph.blocks.size(), false);
-    std::vector<BlockId> work{block};
-    while (!work.empty()) {
-        const BlockId id = work.back();
-        work.pop_back();
-        if (seen[id]) continue;
-        seen[id] = true;
-        for (const GraphInstruction& instruction : graph.blocks[id].instructions)
-            if (touches_memory(instruction.inst)) return false;
-        work.insert(work.end(), graph.blocks[id].successors.begin(), graph.blocks[id].successors.end());
-    }
-    return true;
-}
-
-} // namespace
 
 bool barriers_hold_nobody_back(const FunctionGraph& graph) {
-    const RegionGraph region = region_graph(graph, whole_graph(graph));
-    if (!region.reducible) return false;
-    std::vector<bool> divergent(graph.blocks.size(), false);
-    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
-    const PendingFlow flow = simulate(region, divergent);
-    for (BlockId block : region.order) {
-        const auto& instructions = graph.blocks[block].instructions;
-        const bool is_barrier = std::any_of(instructions.begin(), instructions.end(), [](const auto& instruction) {
-            return has_effect(instruction.inst, Effects::barrier);
-        });
-        if (!is_barrier) continue;
-        for (std::uint32_t held_back : flow.pending[region.position[block]])
-            if (!exits_untouched(graph, region.order[held_back])) return false;
-    }
-    return true;
+    return for_all_held_back(graph, [&](const Block& block, const std::vector<BlockId>& held_back) {
+        const bool waits =
+            std::any_of(block.instructions.begin(), block.instructions.end(), [](const GraphInstruction& instruction) {
+                return has_effect(instruction.inst, Effects::barrier);
+            });
+        return !waits || std::all_of(held_back.begin(), held_back.end(),
+                                     [&](BlockId other) { return none_from(graph, other, touches_memory); });
+    });
 }
 
 } // namespace ptarmigan::translator
