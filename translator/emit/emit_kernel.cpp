@@ -289,15 +289,8 @@ private:
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         if (!is_quick() && unit_.width > 1) plan_shared_edges(graph_, unit_.shape, unit_.width);
-        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
-        // meet can't run inside a region.
-        const bool needs_fibers = has_points || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
-                                  (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) ||
-                                  callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
-                                  (unit_.width < 32 && collectives);
         unit_.spins = spins_;
-        unit_.fiber_form =
-            needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
+        unit_.fiber_form = has_points || needs_fibers(callees, collectives, waits_in_regions);
         if (!unit_.fiber_form) barriers_ = plan_barriers(graph_, unit_.shape);
         unit_.fiber_form = unit_.fiber_form || !barriers_.splittable;
         order_steps();
@@ -407,17 +400,22 @@ private:
         }
     }
 
+    /// Whether its barriers can be split or not. The CTAs of a cluster take turns on one thread of the host; a callee
+    /// that needs the whole warp or the CTA to meet can't run inside a region.
+    bool needs_fibers(const Callees& callees, bool collectives, bool waits_in_regions) const {
+        using ptx::Effects;
+        return unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers ||
+               unit_.cluster_size() > 1 || callees.need_single_lanes() ||
+               (!waits_in_regions && (spins_ || ptx::any(effects_of(graph_), Effects::waits))) ||
+               ptx::any(callees.effects, Effects::waits) || (unit_.width < abi::warp_size && collectives);
+    }
+
     /// Lanes that exit may be held back while others of their step pass a barrier, which is in the middle of the step:
     /// not where the kernel is split there.
     bool exits_come_late(const Callees& callees, bool collectives, bool waits_in_regions) {
         using ptx::Effects;
         if (!ptx::any(effects_of(graph_), Effects::barrier) || barriers_hold_nobody_back(graph_)) return false;
-        const bool needs_fibers = unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers ||
-                                  unit_.cluster_size() > 1 || callees.need_single_lanes() ||
-                                  (!waits_in_regions && (spins_ || ptx::any(effects_of(graph_), Effects::waits))) ||
-                                  ptx::any(callees.effects, Effects::waits) ||
-                                  (unit_.width < abi::warp_size && collectives);
-        return needs_fibers || !plan_barriers(graph_, unit_.shape).splittable;
+        return needs_fibers(callees, collectives, waits_in_regions) || !plan_barriers(graph_, unit_.shape).splittable;
     }
 
     /// Quick code of lanes that count on their warp being one step, for a kernel that it would not be quick for.
