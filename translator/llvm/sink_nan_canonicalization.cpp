@@ -114,6 +114,7 @@ bool is_arithmetic(const Instruction& instruction) {
     case Intrinsic::roundeven:
     case Intrinsic::minimum:
     case Intrinsic::maximum:
+    case Intrinsic::x86_avx512_vfmadd_ps_512:
     case Intrinsic::x86_avx512_rsqrt14_ps_128:
     case Intrinsic::x86_avx512_rsqrt14_ps_256:
     case Intrinsic::x86_avx512_rsqrt14_ps_512: return true;

@@ -32,34 +32,53 @@ Value* native(Ir& ir, Op operation, Values v) {
     }
 }
 
-// Sums of halves round twice harmlessly (24 >= 2 * 11 + 2 bits) and half products are exact in float. Bfloat products
-// may leave float's range: they and their fused sums go through double. Fused sums have more bits than the carrier: its
-// last one is sticky. The result in float or double, exact or such that rounding it to a half is right.
-Value* carrier(Ir& ir, Op operation, Values v) {
-    llvm::Type* type = v[0]->getType()->getScalarType();
+/// The operation on floats, inexact results with an odd last bit: of the two neighbours the odd one. Exact results are
+/// both; x + (-x) is -0 below and +0, which is even like it, above.
+Value* to_odd(WarpEmitter& e, Op operation, Values v) {
+    Ir& ir = e.ir();
+    Value* below = directed(e, operation, v, Rounding::down);
+    Value* above = directed(e, operation, v, Rounding::up);
+    // If one is a NaN, so is the other.
+    Value* bits = to_bits(ir, any_nan(ir, below));
+    Value* is_odd = ir.CreateICmpNE(ir.CreateAnd(bits, integer(bits, 1)), integer(bits, 0));
+    return ir.CreateSelect(is_odd, below, above);
+}
+
+// Sums of halves round twice harmlessly (24 >= 2 * 11 + 2 bits). Products are exact in float, but for those of bfloats
+// below 2^-134, which are no half of anything, and beyond float's range, which is bfloats' own. Fused sums have more
+// bits than the carrier: its last one is sticky. With embedded rounding that is two instructions and a choice,
+// else the error of the sum, in double for bfloats. The result is exact or such that rounding it to a half is right.
+Value* carrier(WarpEmitter& e, Op operation, Values v) {
+    Ir& ir = e.ir();
+    const bool is_bfloat = v[0]->getType()->getScalarType()->isBFloatTy();
     llvm::SmallVector<Value*, 3> wide;
     for (Value* value : v) wide.push_back(widen_to_float(ir, value));
-    if (operation == Op::add || operation == Op::sub) return native(ir, operation, wide);
-    if (type->isBFloatTy())
+    if (operation != Op::fma) return native(ir, operation, wide);
+    if (e.options().target.avx512 && wide[0]->getType()->isVectorTy()) return to_odd(e, operation, wide);
+    if (is_bfloat)
         for (Value*& value : wide) value = ir.CreateFPExt(value, typed(ir.getDoubleTy(), value));
     Value* exact = ir.CreateFMul(wide[0], wide[1]);
-    if (operation != Op::fma) return exact;
     Value* sum = ir.CreateFAdd(exact, wide[2]);
     return sticky(ir, sum, sum_error(ir, exact, wide[2], sum));
 }
 
+/// Rounded once, with the hardware's NaN.
 Value* rounded(WarpEmitter& e, Op operation, Values v) {
     Ir& ir = e.ir();
     llvm::Type* type = v[0]->getType()->getScalarType();
     const bool has_halves = has_feature(e, "avx512fp16") || has_feature(e, "fullfp16"); // AArch64's
-    if (type->isHalfTy() && has_halves) return native(ir, operation, v);
-    return narrow_to_half(ir, carrier(ir, operation, v), type, Rounding::nearest_even);
+    if (type->isHalfTy() && has_halves) return canonicalize(ir, native(ir, operation, v));
+    Value* exact = carrier(e, operation, v);
+    // The float's NaN becomes the half's.
+    if (type->isHalfTy()) exact = canonicalize(ir, exact);
+    return narrow_to_half(ir, exact, type, Rounding::nearest_even);
 }
 
 // The hardware flushes what is below 2^-14 after rounding to 11 bits with an unbounded exponent; rounding to a
 // subnormal brings some of that up to 2^-14.
-Value* flush_result(Ir& ir, Op operation, Values v, Value* result) {
-    Value* exact = carrier(ir, operation, v);
+Value* flush_result(WarpEmitter& e, Op operation, Values v, Value* result) {
+    Ir& ir = e.ir();
+    Value* exact = carrier(e, operation, v);
     Value* tiny = ir.CreateFCmpOLT(absolute(ir, exact), real(exact, 0x1.ffep-15));
     Value* bits = to_bits(ir, result);
     return choose(ir, tiny, from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x8000)), result), result);
@@ -71,15 +90,23 @@ Value* half_arithmetic(WarpEmitter& e, Op operation, Values v, const HalfOptions
     if (options.ftz)
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
     Value* result = rounded(e, operation, operands);
-    if (options.ftz) result = flush_result(ir, operation, operands, result);
-    result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
+    if (options.ftz) result = flush_result(e, operation, operands, result);
+    if (options.sat) result = saturate_unit(ir, result);
     return options.relu ? clamp_relu(ir, result) : result;
 }
 
-// Applies `op` to half lanes: directly for f16 and bf16, per half for the packed types.
+// Applies `op` to half lanes: directly for f16 and bf16, to twice as many lanes for the packed types in vectors, per
+// half for a packed one alone.
 Value* on_halves(WarpEmitter& e, ScalarType type, Values v, const std::function<Value*(Ir&, Values)>& op) {
     Ir& ir = e.ir();
     if (!is_packed(type)) return op(ir, v);
+    llvm::Type* packed = v[0]->getType();
+    if (auto* words = llvm::dyn_cast<llvm::FixedVectorType>(packed)) {
+        auto* lanes = llvm::FixedVectorType::get(half_type_of(e, type), words->getNumElements() * 2);
+        llvm::SmallVector<Value*, 3> halves;
+        for (Value* value : v) halves.push_back(ir.CreateBitCast(value, lanes));
+        return ir.CreateBitCast(op(ir, halves), packed);
+    }
     llvm::SmallVector<Value*, 3> low, high;
     for (Value* value : v) {
         auto halves = unpack_halves(ir, value, half_type_of(e, type));

@@ -186,6 +186,13 @@ Value* mark_flushed(Value* value) {
     return value;
 }
 
+Value* any_nan(Ir& ir, Value* value) {
+    value = ir.CreateFreeze(value);
+    if (auto* freeze = llvm::dyn_cast<llvm::FreezeInst>(value))
+        freeze->setMetadata(any_nan_metadata, llvm::MDNode::get(freeze->getContext(), {}));
+    return value;
+}
+
 Value* flush_subnormal(Ir& ir, Value* value) {
     if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value))
         if (instruction->getMetadata(flushed_kind)) return value;
@@ -203,9 +210,7 @@ Value* saturate_unit(Ir& ir, Value* value) {
     if (Value* number = canonicalized(value)) value = number; // any NaN becomes 0
     Value* positive = ir.CreateSelect(ir.CreateFCmpOGT(value, real(value, 0)), value, real(value, 0));
     // x86 has an instruction for each choice as it stands here. InstCombine would exchange them, and then has not.
-    positive = ir.CreateFreeze(positive);
-    if (auto* freeze = llvm::dyn_cast<llvm::FreezeInst>(positive))
-        freeze->setMetadata(any_nan_metadata, llvm::MDNode::get(freeze->getContext(), {}));
+    positive = any_nan(ir, positive);
     return ir.CreateSelect(ir.CreateFCmpOLT(positive, real(value, 1)), positive, real(value, 1));
 }
 
@@ -316,14 +321,17 @@ Value* widen_to_float(Ir& ir, Value* value) {
 }
 
 Value* sticky(Ir& ir, Value* rounded, Value* error) {
-    Value* bits = to_bits(ir, rounded);
-    Value* error_bits = to_bits(ir, error);
+    // Of a NaN all stays as it is.
+    Value* bits = to_bits(ir, any_nan(ir, rounded));
+    error = any_nan(ir, error);
     Value* inexact = ir.CreateFCmpONE(error, real(error, 0));
-    Value* even = ir.CreateICmpEQ(ir.CreateAnd(bits, integer(bits, 1)), integer(bits, 0));
-    // Same signs: the exact sum lies further from zero. An odd last bit already says "inexact".
-    Value* outward = ir.CreateICmpSGE(ir.CreateXor(bits, error_bits), integer(bits, 0));
-    Value* moved = ir.CreateSelect(outward, ir.CreateAdd(bits, integer(bits, 1)), ir.CreateSub(bits, integer(bits, 1)));
-    return from_bits(ir, ir.CreateSelect(ir.CreateAnd(inexact, even), moved, bits), rounded);
+    // Different signs: the exact sum lies nearer to zero. Toward zero, then an odd last bit.
+    const unsigned width = bits->getType()->getScalarSizeInBits();
+    Value* signs = ir.CreateXor(bits, to_bits(ir, error));
+    Value* inward = ir.CreateAShr(signs, integer(signs, width - 1));
+    Value* truncated = ir.CreateAdd(bits, ir.CreateSelect(inexact, inward, integer(bits, 0)));
+    Value* last = ir.CreateSelect(inexact, integer(bits, 1), integer(bits, 0));
+    return from_bits(ir, ir.CreateOr(truncated, last), rounded);
 }
 
 Value* step_by_error(Ir& ir, Value* nearest, Value* error, Rounding mode) {
@@ -336,9 +344,7 @@ Value* step_by_error(Ir& ir, Value* nearest, Value* error, Rounding mode) {
 Value* sum_error(Ir& ir, Value* a, Value* b, Value* sum) {
     Value* b_part = ir.CreateFSub(sum, a);
     Value* a_part = ir.CreateFSub(sum, b_part);
-    Value* error = ir.CreateFAdd(ir.CreateFSub(a, a_part), ir.CreateFSub(b, b_part));
-    Value* finite = ir.CreateFCmpOLT(absolute(ir, error), real_bits(error, exponent_mask(error)));
-    return ir.CreateSelect(finite, error, real(error, 0));
+    return ir.CreateFAdd(ir.CreateFSub(a, a_part), ir.CreateFSub(b, b_part));
 }
 
 std::pair<Value*, Value*> unpack_halves(Ir& ir, Value* packed, llvm::Type* half_type) {

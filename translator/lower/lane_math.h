@@ -58,6 +58,8 @@ Value* choose(Ir& ir, Value* condition, Value* a, Value* b);
 Value* canonicalize(Ir& ir, Value* value);
 Value* absolute(Ir& ir, Value* value);
 Value* negate(Ir& ir, Value* value);
+/// `value` where no NaN's bits count: canonicalisations before it may go.
+Value* any_nan(Ir& ir, Value* value);
 /// Subnormal lanes become zero of the same sign.
 Value* flush_subnormal(Ir& ir, Value* value);
 /// Remembers that `value` (just made) holds no subnormals, so that flush_subnormal() may return it as it is.
@@ -81,7 +83,7 @@ Value* widen_to_float(Ir& ir, Value* value);
 Value* sticky(Ir& ir, Value* rounded, Value* error);
 /// `nearest` is the exact value nearest + error rounded to nearest; rounds the exact value in `mode` instead.
 Value* step_by_error(Ir& ir, Value* nearest, Value* error, Rounding mode);
-/// Exact error of sum = a + b rounded to nearest (Knuth's TwoSum), zero where sum is not finite.
+/// Exact error of sum = a + b rounded to nearest (Knuth's TwoSum), a NaN where sum is not finite.
 Value* sum_error(Ir& ir, Value* a, Value* b, Value* sum);
 
 /// A binary or ternary operation of float or double in a directed rounding mode. See directed_rounding.cpp.

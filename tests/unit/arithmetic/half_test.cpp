@@ -81,6 +81,13 @@ TEST_CASE("half: sums, products, fused", "[half]") {
         // Packed: the low half of the product of swapped operands as well.
         check_statement({"mov.b32 %w0, {%a, %b}; mov.b32 %w1, {%b, %a}; add." + type + "x2 %d, %w0, %w1;", 32, 16, 16}, pairs,
                         [&](const Operands& o) { return format.add(value(o, 0), value(o, 1)) * 0x10001; });
+        // A chain, whose NaNs are looked at behind it only.
+        check_statement({"mov.b32 %w0, {%a, %b}; mov.b32 %w1, {%b, %a}; mov.b32 %w2, {%c, %c}; fma.rn." + type + "x2 %w3, %w0, %w1, %w2; fma.rn." +
+                             type + "x2 %d, %w3, %w0, %w2;", 32, 16, 16, 16},
+                        triples, [&](const Operands& o) {
+                            const double sum = format.decode(format.add(value(o, 0) * value(o, 1), value(o, 2)));
+                            return format.add(sum * value(o, 0), value(o, 2)) | format.add(sum * value(o, 1), value(o, 2)) << 16;
+                        });
     }
 }
 
