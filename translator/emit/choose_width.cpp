@@ -4,7 +4,7 @@
 //   (2026-11-22, 2 Zen 3
 //     cores, W = 8, 16, 32): 35, 50 and 58 ms; tiled SGEMM, with one, 60, 39 and 32; n-body, with six, 16, 16 and 20;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
-//     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches
+//     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, access_groups.h), 5.7 at 1 with prefetches
 //     (plan_prefetch.h); as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the
 //     time of two threads.) Where gathers are fast, narrow steps still wait for fewer lanes: PoCL's time over ours on
 //     an Emerald Rapids (2026-11-22, 2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1. Not where

@@ -16,8 +16,8 @@
 #include "translator/analysis/build/loop_accumulators.h"
 #include "translator/analysis/graph/linear_plan.h"
 #include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/memory/access_groups.h"
 #include "translator/analysis/memory/computed_numbers.h"
-#include "translator/analysis/memory/load_groups.h"
 #include "translator/analysis/waits/counter_goals.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/known_values.h"
@@ -114,6 +114,7 @@ public:
     const ProductGroup* product_group(const ptx::Instruction& inst) override;
     KeptAccumulators kept_accumulators(const ProductGroup& group) override;
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
+    const AccessGroup* store_group(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;
     llvm::Value* guard_holds(ValueId guard) override;
@@ -309,13 +310,14 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
-    std::vector<LoadGroup> load_groups_;          ///< of the block at hand
-    std::optional<std::vector<bool>> computed_;   ///< computed_numbers(), once asked for
-    std::optional<ProductGroups> product_groups_; ///< once asked for, where none were given
-    llvm::Value* accumulator_memory_ = nullptr;   ///< of all banks
-    bool full_version_ = false;                   ///< the version of the block at hand for which all lanes are active
-    bool lane_zero_ = false;                      ///< operands are read as lane 0 sees them
-    bool guard_handled_ = false;                  ///< the guard became a branch: active() ignores it
+    AccessGroups access_groups_;                                         ///< of the block at hand
+    std::map<const ptx::Instruction*, const AccessGroup*> store_groups_; ///< likewise, by member
+    std::optional<std::vector<bool>> computed_;                          ///< computed_numbers(), once asked for
+    std::optional<ProductGroups> product_groups_;                        ///< once asked for, where none were given
+    llvm::Value* accumulator_memory_ = nullptr;                          ///< of all banks
+    bool full_version_ = false;  ///< the version of the block at hand for which all lanes are active
+    bool lane_zero_ = false;     ///< operands are read as lane 0 sees them
+    bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
 
     llvm::Value* call_mask_ = nullptr; ///< lanes of the target being served by an indirect call

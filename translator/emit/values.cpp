@@ -144,7 +144,10 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
 /// Splits off the place for slot loads: they must not end up inside an arm that some handler opens.
 void GraphEmitter::begin_block_code() {
     early_loads_.clear();
-    load_groups_ = find_load_groups(graph_, current_block_);
+    access_groups_ = find_access_groups(graph_, current_block_);
+    store_groups_.clear();
+    for (const AccessGroup& group : access_groups_.stores)
+        for (const ptx::Instruction* store : group.accesses) store_groups_[store] = &group;
     llvm::BasicBlock* code = new_block("code");
     loads_end_ = ir_.CreateBr(code);
     ir_.SetInsertPoint(code);
@@ -157,9 +160,14 @@ bool GraphEmitter::may_be_neighbours(const ptx::Operand& address) {
 }
 
 llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Instruction& inst) {
-    for (const LoadGroup& group : load_groups_)
-        if (group.first == &inst) return group.loads;
+    for (const AccessGroup& group : access_groups_.loads)
+        if (group.place == &inst) return group.accesses;
     return {};
+}
+
+const AccessGroup* GraphEmitter::store_group(const ptx::Instruction& inst) {
+    const auto found = store_groups_.find(&inst);
+    return found == store_groups_.end() ? nullptr : found->second;
 }
 
 LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {

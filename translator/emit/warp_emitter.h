@@ -19,6 +19,7 @@
 
 namespace ptarmigan::translator {
 
+struct AccessGroup;
 struct ProductGroup;
 
 using Ir = llvm::IRBuilder<>;
@@ -154,8 +155,10 @@ public:
     /// Where lanes that are not active may have addresses beyond shared memory.
     virtual SharedEdges shared_edges() const = 0;
     /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
-    /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
+    /// the program (access_groups.h); in ascending order of addresses. Empty if there are none.
     virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
+    /// The stores of the same block that `inst` is made together with; null if there are none (access_groups.h).
+    virtual const AccessGroup* store_group(const ptx::Instruction&) { return nullptr; }
     /// The products of matrices that are made together with `inst` by a step of a whole warp, where the first of them
     /// stands; null if there are none.
     virtual const ProductGroup* product_group(const ptx::Instruction&) { return nullptr; }

@@ -116,6 +116,74 @@ unsigned group_size(WarpEmitter& e, const AccessPlan& plan) {
     return std::min(e.width(), longest);
 }
 
+/// Runs of elements as vectors of equal length, one behind the other.
+using Pieces = llvm::SmallVector<Value*, 16>;
+
+/// The elements of a and b by turns: a register's worth from two at a time.
+Pieces interleave(Ir& ir, const Pieces& a, const Pieces& b) {
+    const int length = int(length_of(a.front()));
+    llvm::SmallVector<int, 64> low, high;
+    for (int i = 0; i < length; ++i) {
+        low.push_back(i / 2 + (i % 2) * length);
+        high.push_back((length + i) / 2 + (i % 2) * length);
+    }
+    Pieces result;
+    for (unsigned i = 0; i < a.size(); ++i) {
+        result.push_back(ir.CreateShuffleVector(a[i], b[i], low));
+        result.push_back(ir.CreateShuffleVector(a[i], b[i], high));
+    }
+    return result;
+}
+
+/// Every second element, from `first` on.
+Pieces every_second(Ir& ir, const Pieces& all, int first) {
+    llvm::SmallVector<int, 64> mask;
+    for (int i = 0; i < int(length_of(all.front())); ++i) mask.push_back(2 * i + first);
+    Pieces result;
+    for (unsigned i = 0; i < all.size(); i += 2) result.push_back(ir.CreateShuffleVector(all[i], all[i + 1], mask));
+    return result;
+}
+
+/// Element k of every lane, for each k, to all elements of lane 0, of lane 1 and so on. Their number is a power of two.
+Pieces to_lane_order(Ir& ir, llvm::ArrayRef<Pieces> elements) {
+    if (elements.size() == 1) return elements.front();
+    llvm::SmallVector<Pieces, 4> even, odd;
+    for (unsigned k = 0; k < elements.size(); ++k) (k % 2 ? odd : even).push_back(elements[k]);
+    return interleave(ir, to_lane_order(ir, even), to_lane_order(ir, odd));
+}
+
+/// And back.
+llvm::SmallVector<Pieces, 8> from_lane_order(Ir& ir, const Pieces& all, unsigned count) {
+    if (count == 1) return {all};
+    const llvm::SmallVector<Pieces, 8> even = from_lane_order(ir, every_second(ir, all, 0), count / 2),
+                                       odd = from_lane_order(ir, every_second(ir, all, 1), count / 2);
+    llvm::SmallVector<Pieces, 8> result;
+    for (unsigned k = 0; k < count; ++k) result.push_back((k % 2 ? odd : even)[k / 2]);
+    return result;
+}
+
+/// Elements that a register and a lane's vector of them have.
+unsigned piece_length(WarpEmitter& e, const MemoryAccess& access) {
+    return std::min(e.width(), std::max(1u, pattern_of(e, access).native_bytes / access.bytes));
+}
+
+/// Several elements of each lane go by way of the lanes' order, in which they lie in memory: half as many permutes as
+/// by picking each chunk's elements from their vectors. Not where lanes share elements, which are spread from their
+/// chunk.
+bool goes_by_lane_order(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    return plan.exclusive && access.count > 1 && std::has_single_bit(access.count) && e.width() > 1 &&
+           access.bytes >= 4;
+}
+
+/// What `picks` want of sources of equal length; a source itself where that is it.
+Value* pick(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> picks) {
+    const int source = picks.front().source;
+    bool whole = source >= 0 && length_of(sources[unsigned(source)]) == picks.size();
+    for (int i = 0; i < int(picks.size()); ++i)
+        whole = whole && picks[unsigned(i)].source == source && picks[unsigned(i)].element == i;
+    return whole ? sources[unsigned(source)] : permute(ir, sources, picks);
+}
+
 } // namespace
 
 AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
@@ -161,6 +229,21 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
         chunks.push_back(chunk.length == 1 && !masked ? ir.CreateVectorSplat(group, load) : load);
     }
     llvm::SmallVector<Value*, 8> result;
+    if (goes_by_lane_order(e, access, plan)) {
+        const unsigned length = piece_length(e, access);
+        Pieces pieces;
+        for (unsigned first = 0; first < e.width() * access.count; first += length) {
+            llvm::SmallVector<Pick, 64> picks;
+            for (unsigned i = 0; i < length; ++i) {
+                const AccessPlan::Place& place = plan.places[first + i];
+                picks.push_back({int(place.chunk), int(place.element)});
+            }
+            pieces.push_back(pick(ir, chunks, picks));
+        }
+        for (const Pieces& element : from_lane_order(ir, pieces, access.count))
+            result.push_back(join_lanes(ir, llvm::SmallVector<Value*, 8>(element.begin(), element.end())));
+        return result;
+    }
     for (unsigned k = 0; k < access.count; ++k) {
         llvm::SmallVector<Value*, 8> groups;
         for (unsigned first = 0; first < e.width(); first += group) {
@@ -200,13 +283,24 @@ void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& 
                   bool past_caches) {
     Ir& ir = e.ir();
     bool masked = !e.all_active() && plan.gapless && takes_mask(e, access, plan);
+    Pieces sources(values.begin(), values.end());
+    const bool lane_order = goes_by_lane_order(e, access, plan);
+    const unsigned length = lane_order ? piece_length(e, access) : e.width();
+    if (lane_order) {
+        llvm::SmallVector<Pieces, 8> elements(access.count);
+        for (unsigned k = 0; k < access.count; ++k)
+            for (unsigned first = 0; first < e.width(); first += length)
+                elements[k].push_back(cut_lanes(ir, values[k], first, length));
+        sources = to_lane_order(ir, elements);
+    }
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
         Value* at = chunk_pointer(e, access, plan.chunks[c]);
         llvm::SmallVector<Pick, 64> picks;
         for (unsigned owner : plan.owners[c])
             picks.push_back(owner == AccessPlan::no_lane ? Pick()
+                            : lane_order                 ? Pick{int(owner / length), int(owner % length)}
                                                          : Pick{int(owner % access.count), int(owner / access.count)});
-        Value* contents = permute(ir, values, picks);
+        Value* contents = pick(ir, sources, picks);
         Value* mask = masked ? chunk_mask(e, plan, c) : gap_mask(e, plan, c);
         llvm::Align alignment = chunk_alignment(access, plan, c);
         if (past_caches)

@@ -15,6 +15,11 @@ namespace {
 
 using ValueList = llvm::SmallVector<Value*, 8>;
 
+/// To which a lane's words are aligned.
+llvm::Align word_alignment(const MemoryAccess& access, unsigned word) {
+    return llvm::Align(access.element_aligned ? access.bytes : word);
+}
+
 /// Where each lane accesses memory, `offset` bytes behind its address. `addresses`: of all lanes, null if
 /// is_at_distances().
 llvm::SmallVector<Value*, 32> lane_places(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
@@ -174,7 +179,8 @@ void store_in_loop(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
         Value* address = address_array.get(lane);
         for (unsigned i = 0; i < words.size(); ++i) {
             Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
-            tag_space(e, ir.CreateAlignedStore(word_arrays[i].get(lane), at, llvm::Align(word)), access.address.space);
+            tag_space(e, ir.CreateAlignedStore(word_arrays[i].get(lane), at, word_alignment(access, word)),
+                      access.address.space);
         }
     });
 }
@@ -186,7 +192,8 @@ void store_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, co
         for (unsigned lane = 0; lane < e.width(); ++lane) {
             const AccessMark mark(e, of_lane(lane, word));
             Value* value = ir.CreateExtractElement(words[i], std::uint64_t(lane));
-            tag_space(e, ir.CreateAlignedStore(value, places[lane], llvm::Align(word)), access.address.space);
+            tag_space(e, ir.CreateAlignedStore(value, places[lane], word_alignment(access, word)),
+                      access.address.space);
         }
     }
 }
@@ -206,7 +213,7 @@ void store_by_groups(WarpEmitter& e, const MemoryAccess& access, Value* addresse
                 Value* value = word_arrays[i].get(first, lane);
                 const AccessMark mark(e, behind_noted(noted, lane, word));
                 Value* at = ir.CreateConstGEP1_64(ir.getInt8Ty(), place, i * word);
-                tag_space(e, ir.CreateAlignedStore(value, at, llvm::Align(word)), access.address.space);
+                tag_space(e, ir.CreateAlignedStore(value, at, word_alignment(access, word)), access.address.space);
             }
         }
     });
@@ -219,8 +226,9 @@ void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
     const unsigned count = pointers.lanes_at_a_time(word);
     for (unsigned first = 0; first < e.width(); first += count) {
         const AccessMark mark(e, of_gather(first, count));
-        llvm::CallInst* stored = ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count),
-                                                        llvm::Align(word), cut_lanes(ir, e.active(), first, count));
+        llvm::CallInst* stored =
+            ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count),
+                                   word_alignment(access, word), cut_lanes(ir, e.active(), first, count));
         tag_space(e, stored, access.address.space);
     }
 }
@@ -238,8 +246,7 @@ ValueList load_in_loop(WarpEmitter& e, const MemoryAccess& access, unsigned word
         Value* address = addresses.get(lane);
         for (unsigned i = 0; i < count; ++i) {
             Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
-            llvm::LoadInst* load =
-                ir.CreateAlignedLoad(type, at, llvm::Align(access.element_aligned ? access.bytes : word));
+            llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, word_alignment(access, word));
             tag_space(e, load, access.address.space);
             results[i].set(lane, load);
         }
@@ -267,7 +274,8 @@ Value* to_integer(WarpEmitter& e, Value* value) {
 }
 
 unsigned word_bytes(const MemoryAccess& access) {
-    return access.count == 1 ? access.bytes : std::min(8u, access.bytes * access.count);
+    const unsigned bytes = access.bytes * access.count;
+    return access.count == 1 ? access.bytes : std::min(8u, bytes & -bytes);
 }
 
 llvm::SmallVector<Value*, 8> to_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
@@ -302,7 +310,7 @@ llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) 
     const bool one_by_one = !e.options().target.avx512 || is_at_distances(e, access);
     Value* addresses = is_at_distances(e, access) ? nullptr : e.broadcast(access.address.address);
     unsigned word = word_bytes(access);
-    const llvm::Align alignment(access.element_aligned ? access.bytes : word);
+    const llvm::Align alignment = word_alignment(access, word);
     if (one_by_one && addresses && goes_by_groups(e))
         return from_words(e, access, load_by_groups(e, access, addresses, word, alignment));
     ValueList words;

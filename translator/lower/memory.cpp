@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ld, ldu, st: manual 9.7.9.8 to 9.7.9.11. How lanes reach memory is decided in memory_access.cpp.
+#include "translator/analysis/memory/access_groups.h"
 #include "translator/lower/access_mark.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
@@ -145,6 +146,17 @@ bool load_group(WarpEmitter& e, const Instruction& inst) {
     return true;
 }
 
+/// Makes the stores of a group where the last of them stands.
+void store_group(WarpEmitter& e, const AccessGroup& group) {
+    MemoryAccess access = access_of(e, *group.accesses.front(), unsigned(group.accesses.size()));
+    access.element = e.ir().getIntNTy(access.bytes * 8);
+    access.element_aligned = true;
+    llvm::SmallVector<LaneValue, 8> values;
+    for (const Instruction* store : group.accesses)
+        values.push_back(e.apply({e.read((*store)[Role::b])}, [&](Ir& ir, Values v) { return to_bits(ir, v[0]); }));
+    store_lanes(e, access, values);
+}
+
 /// The place of element `index` where the elements of a lane do not lie together.
 LaneAddress element_address(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access, unsigned index) {
     ptx::Operand place = inst[Role::a];
@@ -202,6 +214,10 @@ void ld(WarpEmitter& e, const Instruction& inst) {
 }
 
 void st(WarpEmitter& e, const Instruction& inst) {
+    if (const AccessGroup* group = e.store_group(inst)) {
+        if (group->place == &inst) store_group(e, *group);
+        return;
+    }
     const ptx::Operand& b = inst[Role::b];
     unsigned count = is_vector(b) ? b.count : 1;
     MemoryAccess access = access_of(e, inst, count);
