@@ -150,8 +150,7 @@ struct Sum {
 };
 
 // What a class of inputs is called by vfpclassps.
-inline constexpr int class_nan = 0x81, class_zero = 0x06, class_infinity = 0x18, class_subnormal = 0x20,
-                     class_negative = 0x40 | 0x10;
+inline constexpr int class_nan = 0x81, class_zero = 0x06, class_infinity = 0x18, class_subnormal = 0x20;
 template <int Classes> PTM_INLINE __mmask16 is(V b) {
     return _mm512_fpclass_ps_mask(as_real(b), Classes);
 }

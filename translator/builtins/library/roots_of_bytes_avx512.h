@@ -18,16 +18,15 @@ struct alignas(64) ByteRows {
 template <typename Layout> struct ByteLayout {
     static constexpr int shift = Layout::constant_shift + 2;
     static constexpr unsigned quadratic_mask = 0x3ff << Layout::quadratic_shift;
-    /// What is below the estimate's last bit when it is taken from the polynomial: constant_low, or what is missing to
-    /// one.
+    /// What is below the estimate's last bit when it is taken from the polynomial: what constant_low lacks to one. When
+    /// the polynomial is taken from it: one less than constant_low, since differences are rounded down.
     static constexpr unsigned below =
-        Layout::minus_linear ? (1u << shift) - Layout::constant_low : unsigned(Layout::constant_low);
+        Layout::minus_linear ? (1u << shift) - Layout::constant_low : unsigned(Layout::constant_low) - 1;
     static constexpr ByteRows rows() {
         ByteRows result;
         for (int row = 0; row < 128; ++row) {
             const unsigned word = Layout::word(row);
-            unsigned sum = (unsigned(Layout::constant(row)) + (Layout::minus_linear ? 4u : 0u))
-                           << Layout::constant_shift;
+            unsigned sum = (unsigned(Layout::constant(row)) + 4u) << Layout::constant_shift;
             sum |= ((word >> 6) & 0x3ff) << Layout::quadratic_shift;
             for (int i = 0; i < 4; ++i) result.sum[i][row] = (unsigned char)(sum >> 8 * i);
             for (int i = 0; i < 2; ++i) result.linear[i][row] = (unsigned char)(word >> (16 + 8 * i));
@@ -46,24 +45,28 @@ template <int Byte> PTM_INLINE V with_byte(V index, const unsigned char (&bytes)
     return _mm512_mask2_permutex2var_epi8(_mm512_load_si512(bytes), index, 0x1111111111111111ul << Byte,
                                           _mm512_load_si512(bytes + 64));
 }
+/// The bits of `first` where the constant Mask is one, else those of `second`.
+template <unsigned Mask> PTM_INLINE V bits_of(V first, V second) {
+    return _mm512_ternarylogic_epi32(first, second, splat(int(Mask)), 0xe4);
+}
 
-/// What is missing to the unit's result in `estimate`, for the row in the bits of `operand` from First on.
+/// The unit's result less `estimate` (minus_linear), or that with the other sign, for the row in the bits of `operand`
+/// from First on. A look-up takes five cycles, so no more than two wait for each other.
 template <typename Layout, int First> PTM_INLINE V missing_by_bytes(V operand, V estimate) {
     using Bytes = ByteLayout<Layout>;
     const ByteRows& rows = byte_rows<Layout>;
     V index = fields<First, First, First, First>(operand), x = _mm512_and_si512(operand, splat((1 << First) - 1));
-    V slope = _mm512_ternarylogic_epi32(look_up_bytes(index, rows.linear[1]), look_up_bytes(index, rows.linear[0]),
-                                        splat(int(0xff000000u)), 0xe4); // the first where the constant is one
+    V slope = bits_of<0xff000000u>(look_up_bytes(index, rows.linear[1]), look_up_bytes(index, rows.linear[0]));
     V linear = _mm512_srli_epi32(slope, 16);
     if (Layout::linear_base) linear = add(linear, splat(Layout::linear_base));
     V product = multiply(linear, x);
-    V low = with_byte<1>(with_byte<0>(index, rows.sum[0]), rows.sum[1]);
-    V quadratic = _mm512_and_si512(low, splat(Bytes::quadratic_mask));
-    V sum = with_byte<3>(with_byte<2>(low, rows.sum[2]), rows.sum[3]);
-    sum = _mm512_dpwssd_epi32(sum, quadratic, truncated_square<Layout::square_of, -1>(x));
-    V difference = Layout::minus_linear ? _mm512_sub_epi32(sum, product) : _mm512_sub_epi32(product, sum);
     V known = _mm512_shldi_epi32(estimate, splat(int(Bytes::below << (32 - Bytes::shift))), Bytes::shift);
-    return _mm512_srai_epi32(_mm512_sub_epi32(difference, known), Bytes::shift);
+    known = Layout::minus_linear ? add(product, known) : _mm512_sub_epi32(product, known);
+    V low = with_byte<1>(with_byte<0>(index, rows.sum[0]), rows.sum[1]);
+    V sum = bits_of<0xffff>(low, with_byte<3>(with_byte<2>(index, rows.sum[2]), rows.sum[3]));
+    V quadratic = _mm512_and_si512(low, splat(Bytes::quadratic_mask));
+    sum = _mm512_dpwssd_epi32(sum, quadratic, truncated_square<Layout::square_of, -1>(x));
+    return _mm512_srai_epi32(_mm512_sub_epi32(sum, known), Bytes::shift);
 }
 
 PTM_INLINE Sum rcp_of(V b) {
@@ -83,16 +86,17 @@ PTM_INLINE V rsqrt_from(V estimate, V operand) {
 template <> PTM_INLINE I32<16> rsqrt_of_mantissa<16>(I32<16> b) {
     return (I32<16>)rsqrt_from(as_bits(_mm512_rsqrt14_ps(as_real(vec(b)))), vec(b));
 }
-PTM_INLINE V rsqrt_avx512(V input) {
+/// Zeros and what is not finite are answered by `special`, which is the input or what counts for it.
+PTM_INLINE V rsqrt_avx512(V input, V special) {
     V r = rsqrt_from(as_bits(_mm512_rsqrt14_ps(as_real(input))), root_operand(input));
     return canonical_nan(
-        fixed_up(r, input, responses(quiet_nan, infinity_with_sign, keep, any_nan, positive_zero, any_nan, keep)));
+        fixed_up(r, special, responses(quiet_nan, infinity_with_sign, keep, any_nan, positive_zero, any_nan, keep)));
 }
-PTM_INLINE V sqrt_avx512(V input) {
+PTM_INLINE V sqrt_avx512(V input, V special) {
     V estimate = as_bits(as_real(input) * _mm512_rsqrt14_ps(as_real(input)));
-    V r = add(estimate, missing_by_bytes<SqrtRow, 17>(root_operand(input), estimate));
+    V r = _mm512_sub_epi32(estimate, missing_by_bytes<SqrtRow, 17>(root_operand(input), estimate));
     return canonical_nan(
-        fixed_up(r, input, responses(quiet_nan, operand_itself, keep, any_nan, positive_infinity, any_nan, keep)));
+        fixed_up(r, special, responses(quiet_nan, operand_itself, keep, any_nan, positive_infinity, any_nan, keep)));
 }
 
 } // namespace sfu

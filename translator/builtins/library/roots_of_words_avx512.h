@@ -67,11 +67,12 @@ PTM_INLINE V rsqrt_of(V operand) {
 template <> PTM_INLINE I32<16> rsqrt_of_mantissa<16>(I32<16> b) {
     return (I32<16>)exact_powers(rsqrt_of(vec(b)), vec(b));
 }
-PTM_INLINE V rsqrt_avx512(V input) {
+// An input and what counts for it (flushed or not), of which all is made here.
+PTM_INLINE V rsqrt_avx512(V, V input) {
     V operand = root_operand(input), r = rsqrt_of(operand);
     return scaled_root(r, operand, _mm512_getexp_ps(as_real(input)) * _mm512_set1_ps(-0.5f));
 }
-PTM_INLINE V sqrt_avx512(V input) {
+PTM_INLINE V sqrt_avx512(V, V input) {
     V operand = root_operand(input);
     __m512 b = as_real(operand), y = _mm512_rsqrt14_ps(b), root = b * y, half = root * _mm512_set1_ps(0.5f);
     __m512 estimate = _mm512_fmadd_ps(_mm512_fnmadd_ps(root, y, _mm512_set1_ps(1 - 0x1p-20f)), half, root);
