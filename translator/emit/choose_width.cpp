@@ -39,6 +39,8 @@ constexpr unsigned registers_avx512 = 32, unit_registers = 10;
 /// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
 /// is a small part then, and time to compile grows with the width.
 constexpr unsigned long_code = 160;
+/// The same where a loop waits for its chain of results, which wide steps have more of.
+constexpr unsigned longest_chained_code = 4 * long_code;
 /// Share of lane-by-lane loads among a loop's instructions from which lanes had better go one by one: few are enough,
 /// since lanes also wait for each other and branches are masks. bench/divergence, the natural width and 1: search in a
 /// graph 26 and 6.5 ms on 2 Zen 3 cores, 14 to 16 and 4.5 on 2 of an Emerald Rapids, ray casting 200 and 68, 140
@@ -245,13 +247,50 @@ bool is_line_of_doubles(const FunctionGraph& graph) {
     return doubles * 2 > results;
 }
 
+/// Lanes leave some loop at different times, and wait for each other the more the wider a step is.
+bool lanes_leave_apart(const FunctionGraph& graph) {
+    const std::vector<const GraphInstruction*> definitions = definitions_of(graph);
+    const std::vector<bool> computed = computed_numbers(graph);
+    return std::any_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& loop) {
+        return loop.divergent_exit && !leaves_at_end_of_range(graph, loop, definitions, computed);
+    });
+}
+
+/// Neither loops nor shared memory: what there is to do is mostly loads and stores, so a step should lie in one row of
+/// the block. In blocks of 16 x 16 on a Zen 5, AVX-512, us at 32 and 16 lanes: a convolution by columns 1,220 and 903,
+/// stencil 220 and 203; but a loop (mandelbrot) 276 and 478.
+bool is_map(const FunctionGraph& graph) {
+    return graph.forest.loops.empty() && !uses_shared_memory(graph);
+}
+
+/// What loops keep fits registers, and without loops what is alive at once; wider where that does not matter: chains of
+/// results, and the model of the special function unit, which takes 16 lanes at once. AVX2 code on a Zen 5, narrower ->
+/// wider, CPU ms by turns: fdtd_e 2.2 -> 1.5, stencil 4.3 -> 3.7 (32 lanes, few values); bilateral 43 -> 31,
+/// soft-max 9.9
+/// -> 7.7 (16, ex2), attention 64 -> 36, nearest 7.3 -> 6.0 (32, chains).
+unsigned width_by_registers_avx2(const FunctionGraph& graph, unsigned natural, unsigned row) {
+    const unsigned code = varying_words(graph);
+    if (code <= long_code && fetches_from_textures(graph)) return 32;
+    const bool is_short = varying_words_at_once(graph) * 32 / 8 <= loop_registers_avx2 && row % 32 == 0;
+    const unsigned widest = code > long_code ? 8 : !is_map(graph) || is_short ? 32 : natural;
+    const unsigned words = varying_words_over_loops(graph);
+    unsigned width = 8;
+    for (unsigned wider : {16u, 32u})
+        if (words * wider / 8 <= loop_registers_avx2 && wider <= widest) width = wider;
+    if (width == 8 && code <= long_code && has_approximations(graph)) width = 16;
+    if (code > longest_chained_code || lanes_leave_apart(graph)) return width;
+    while (width < 32 && waits_for_chains(graph, width / 8)) width *= 2;
+    return width;
+}
+
 /// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests,
 /// loads for all lanes. Without loops and barriers there is little of that, and half the code is half the time to
 /// compile.
-unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
+unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural, unsigned row) {
     const unsigned words = varying_words_over_loops(graph);
     if (target.avx512) {
         if (fetches_from_textures(graph)) return natural;
+        if (row == 16 && is_map(graph) && !has_approximations(graph)) return 16;
         const unsigned constants = has_approximations(graph) ? unit_registers : 0;
         const unsigned available = registers_avx512 * (is_line_of_doubles(graph) ? 2 : 1);
         const bool fits =
@@ -259,13 +298,7 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
         return fits || waits_for_chains(graph) ? natural : 16;
     }
     if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
-    const unsigned code = varying_words(graph);
-    if (code <= long_code && fetches_from_textures(graph)) return 32;
-    const bool repeats = !graph.forest.loops.empty() || uses_shared_memory(graph);
-    const unsigned widest = code > long_code ? 8 : repeats ? 32 : natural;
-    for (unsigned width : {32u, 16u})
-        if (words * width / 8 <= loop_registers_avx2 && width <= widest) return width;
-    return 8;
+    return width_by_registers_avx2(graph, natural, row);
 }
 
 /// Whether lanes, each on rows of its own, find their lines in the first cache in the next round. On Zen 5 (12 ways,
@@ -316,7 +349,7 @@ unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool t
     return talks || is_of_whole_warps(graph) ? natural_width(target, true) : 1;
 }
 
-unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp, unsigned row) {
     unsigned natural = natural_width(target, whole_warp);
     if (whole_warp || may_communicate(graph)) return natural;
     if (graph.statements_by_pointer > long_choices) return 1;
@@ -324,7 +357,7 @@ unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool 
         const bool gathers = !target.has_slow_gathers() && walks_memory_lane_by_lane(graph, fast_gather_share);
         return gathers ? std::min(natural, 8u) : 1;
     }
-    const unsigned width = width_by_registers(graph, target, natural);
+    const unsigned width = width_by_registers(graph, target, natural, row);
     return uses_shared_memory(graph) ? width : width_by_rows(graph, target, width);
 }
 

@@ -7,8 +7,8 @@
 namespace ptarmigan::translator {
 
 /// Lanes per step for this kernel and CPU. Needs shapes computed for natural_width(), and leaves it only where lanes do
-/// not communicate inside a warp.
-unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp);
+/// not communicate inside a warp. `row`: threads of a block that are next to each other in x.
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp, unsigned row);
 
 /// Has the kernel products of the tensor core, which are the warp's, or does it ask which lanes are together? The
 /// latter come together again behind each branch where they are one step, as on a GPU, and lanes of different rounds of

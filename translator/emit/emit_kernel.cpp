@@ -372,7 +372,7 @@ private:
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
         if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks && !is_quick()) {
-            unit_.width = choose_width(graph_, unit_.options.target, whole_warp);
+            unit_.width = choose_width(graph_, unit_.options.target, whole_warp, unit_.row_threads());
             fit_block(collectives);
         } else if (!unit_.options.lane_width && !whole_warp && count_statements(graph_) > most_with_counters) {
             unit_.width = 1;

@@ -46,6 +46,8 @@ public:
     std::vector<ptx::FunctionId> callee_queue;          ///< declared but not emitted yet
 
     std::uint32_t thread_count() const { return shape.ntid[0] * shape.ntid[1] * shape.ntid[2]; }
+    /// Threads that are next to each other in x.
+    std::uint32_t row_threads() const { return shape.ntid[0]; }
     std::uint32_t cluster_size() const { return shape.cluster[0] * shape.cluster[1] * shape.cluster[2]; }
     std::uint32_t step_count() const { return (thread_count() + width - 1) / width; }
     bool partial_last_step() const { return thread_count() % width != 0; }

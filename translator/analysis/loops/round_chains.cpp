@@ -58,7 +58,7 @@ Round round_of(const FunctionGraph& graph, const LoopInfo& loop, std::vector<uns
 
 } // namespace
 
-bool waits_for_chains(const FunctionGraph& graph) {
+bool waits_for_chains(const FunctionGraph& graph, unsigned vectors) {
     std::vector<unsigned> ready(graph.values.size(), 0);
     Round longest;
     for (std::uint32_t i = 0; i < graph.forest.loops.size(); ++i) {
@@ -68,7 +68,7 @@ bool waits_for_chains(const FunctionGraph& graph) {
         const Round round = round_of(graph, graph.forest.loops[i], ready);
         if (round.work > longest.work) longest = round;
     }
-    return longest.chain > longest.work / 2;
+    return longest.chain > vectors * longest.work / 2;
 }
 
 } // namespace ptarmigan::translator
