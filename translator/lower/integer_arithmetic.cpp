@@ -383,11 +383,41 @@ static Value* byte_products(Ir& ir, Values v, unsigned lanes, bool a_signed, boo
     return ir.CreateAdd(product(v[2], v[0], moved(v[1])), more);
 }
 
+/// Lanes of one VPMADDWD, which multiplies signed halves and adds the two products of a word; 0: the target has none.
+static unsigned half_product_lanes(WarpEmitter& e) {
+    const TargetCpu& target = e.options().target;
+    if (target.avx512 && e.width() >= 16) return 16;
+    return has_avx2(target) && e.width() >= 8 ? 8 : 0;
+}
+
+/// dp4a by VPMADDWD: the products of the even bytes, then those of the odd ones.
+static Value* byte_products_as_halves(Ir& ir, Values v, unsigned lanes, bool a_signed, bool b_signed) {
+    return in_chunks(ir, {v[0], v[1], v[2]}, lanes, [&](Ir& chunk_ir, Values part) -> Value* {
+        auto* halves = llvm::FixedVectorType::get(chunk_ir.getInt16Ty(), 2 * lanes);
+        Value* sum = part[2];
+        for (bool odd : {false, true}) {
+            const auto bytes = [&](Value* word, bool is_signed) {
+                Value* half = chunk_ir.CreateBitCast(word, halves);
+                if (!odd) half = chunk_ir.CreateShl(half, integer(half, 8));
+                return is_signed ? chunk_ir.CreateAShr(half, integer(half, 8))
+                                 : chunk_ir.CreateLShr(half, integer(half, 8));
+            };
+            Value* products = chunk_ir.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                                                                   : llvm::Intrinsic::x86_avx2_pmadd_wd,
+                                                       {}, {bytes(part[0], a_signed), bytes(part[1], b_signed)});
+            sum = chunk_ir.CreateAdd(sum, products);
+        }
+        return sum;
+    });
+}
+
 void dp4a(WarpEmitter& e, const Instruction& inst) {
     bool a_signed = ptx::is_signed(inst.types[0]), b_signed = ptx::is_signed(inst.types[1]);
-    const unsigned lanes = byte_product_lanes(e);
+    const unsigned lanes = byte_product_lanes(e), half_lanes = half_product_lanes(e);
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
         if (lanes != 0 && v[0]->getType()->isVectorTy()) return byte_products(ir, v, lanes, a_signed, b_signed);
+        if (half_lanes != 0 && v[0]->getType()->isVectorTy())
+            return byte_products_as_halves(ir, v, half_lanes, a_signed, b_signed);
         Value* sum = v[2];
         for (unsigned i = 0; i < 4; ++i)
             sum = ir.CreateAdd(sum, ir.CreateMul(byte_of(ir, v[0], i, 8, a_signed), byte_of(ir, v[1], i, 8, b_signed)));

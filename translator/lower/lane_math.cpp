@@ -363,6 +363,11 @@ llvm::Type* half_type_of(WarpEmitter& e, ScalarType type) {
     return e.type(bfloat ? ScalarType::bf16 : ScalarType::f16);
 }
 
+bool has_avx2(const TargetCpu& target) {
+    return target.architecture == TargetCpu::Architecture::x86_64 &&
+           ("," + target.features + ",").find(",-avx2,") == std::string::npos;
+}
+
 bool has_feature(const WarpEmitter& e, std::string_view feature) {
     const std::string& features = e.options().target.features;
     for (std::size_t at = features.find(feature); at != std::string::npos; at = features.find(feature, at + 1)) {

@@ -98,6 +98,9 @@ Value* pack_halves(Ir& ir, Value* low, Value* high);
 /// half or bfloat for f16/f16x2 and bf16/bf16x2.
 llvm::Type* half_type_of(WarpEmitter& e, ScalarType type);
 
+/// x86-64-v3 and better, which is what is translated for but on older hosts.
+bool has_avx2(const TargetCpu& target);
+
 /// True if the code will run where the feature is present ("avx512fp16").
 bool has_feature(const WarpEmitter& e, std::string_view feature);
 

@@ -87,8 +87,7 @@ Value* permute_lanes(WarpEmitter& e, Value* value, Value* lanes) {
         if (mask.size() == e.width()) return ir.CreateShuffleVector(value, mask);
     }
     const TargetCpu& target = e.options().target;
-    if (!target.avx512 && target.architecture == TargetCpu::Architecture::x86_64)
-        return permute_registers(e, value, lanes);
+    if (!target.avx512 && has_avx2(target)) return permute_registers(e, value, lanes);
     if (!target.avx512) {
         LaneArray array(e, value);
         Value* result = llvm::Constant::getNullValue(value->getType());

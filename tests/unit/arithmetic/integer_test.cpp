@@ -244,11 +244,15 @@ TEST_CASE("integer: dot products", "[integer]") {
     auto in = operands(Kind::bits32, Kind::bits32, Kind::bits32);
     auto byte = [](u64 v, unsigned i, bool is_signed) { return is_signed ? s64(std::int8_t(v >> 8 * i)) : s64(v >> 8 * i & 255); };
     auto half = [](u64 v, unsigned i, bool is_signed) { return is_signed ? s64(s16(v >> 16 * i)) : s64(v >> 16 * i & 65535); };
-    check_statement({"dp4a.s32.u32 %d, %a, %b, %c;", 32, 32, 32, 32}, in, [&](const Operands& o) {
-        s64 sum = s64(o[2]);
-        for (unsigned i = 0; i < 4; ++i) sum += byte(o[0], i, true) * byte(o[1], i, false);
-        return u32(sum);
-    });
+    for (bool a_signed : {false, true})
+        for (bool b_signed : {false, true}) {
+            const std::string types = std::string(a_signed ? ".s32" : ".u32") + (b_signed ? ".s32" : ".u32");
+            check_statement({"dp4a" + types + " %d, %a, %b, %c;", 32, 32, 32, 32}, in, [&](const Operands& o) {
+                s64 sum = s64(o[2]);
+                for (unsigned i = 0; i < 4; ++i) sum += byte(o[0], i, a_signed) * byte(o[1], i, b_signed);
+                return u32(sum);
+            });
+        }
     check_statement({"dp2a.hi.u32.s32 %d, %a, %b, %c;", 32, 32, 32, 32}, in, [&](const Operands& o) {
         s64 sum = s64(o[2]);
         for (unsigned i = 0; i < 2; ++i) sum += half(o[0], i, false) * byte(o[1], 2 + i, true);
