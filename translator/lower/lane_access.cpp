@@ -25,20 +25,16 @@ llvm::Align word_alignment(const MemoryAccess& access, unsigned word) {
 llvm::SmallVector<Value*, 32> lane_places(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
                                           unsigned offset) {
     Ir& ir = e.ir();
+    if (addresses) return single_pointers(e, addresses, offset);
     const LaneValue& address = access.address.address;
     llvm::SmallVector<Value*, 32> places;
     Value* at = address.base; // of an affine address: with the strides so far
     std::int64_t steps = 0;
     for (unsigned lane = 0; lane < e.width(); ++lane) {
-        std::int64_t distance = offset;
-        if (addresses) {
-            at = ir.CreateExtractElement(addresses, std::uint64_t(lane));
-        } else {
-            distance += (*address.shape.offsets)[lane];
-            const std::int64_t more = address.stride ? (*address.shape.steps)[lane] - steps : 0;
-            if (more) at = ir.CreateAdd(at, ir.CreateMul(address.stride, ir.getInt64(std::uint64_t(more))));
-            steps += more;
-        }
+        const std::int64_t distance = offset + (*address.shape.offsets)[lane];
+        const std::int64_t more = address.stride ? (*address.shape.steps)[lane] - steps : 0;
+        if (more) at = ir.CreateAdd(at, ir.CreateMul(address.stride, ir.getInt64(std::uint64_t(more))));
+        steps += more;
         Value* place = pointer(e, at);
         places.push_back(distance ? ir.CreateConstGEP1_64(ir.getInt8Ty(), place, std::uint64_t(distance)) : place);
     }

@@ -91,6 +91,28 @@ Value* LanePointers::part(unsigned first, unsigned count) const {
     return base_ ? e_.ir().CreateGEP(unit_, base_, lanes) : lanes;
 }
 
+llvm::SmallVector<Value*, 32> single_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
+    Ir& ir = e.ir();
+    llvm::SmallVector<Value*, 32> pointers;
+    const std::optional<Indexed> parts = e.width() % 2 == 0 ? indexed(addresses) : std::nullopt;
+    if (!parts) {
+        for (unsigned lane = 0; lane < e.width(); ++lane) {
+            Value* place = ir.CreateIntToPtr(ir.CreateExtractElement(addresses, std::uint64_t(lane)), ir.getPtrTy());
+            pointers.push_back(offset ? ir.CreateConstGEP1_64(ir.getInt8Ty(), place, offset) : place);
+        }
+        return pointers;
+    }
+    Value* base = ir.CreateIntToPtr(ir.CreateAdd(parts->base, ir.getInt64(parts->offset + offset)), ir.getPtrTy());
+    Value* pairs = ir.CreateBitCast(parts->index, llvm::FixedVectorType::get(ir.getInt64Ty(), e.width() / 2));
+    for (unsigned pair = 0; pair < e.width() / 2; ++pair) {
+        Value* both = ir.CreateExtractElement(pairs, std::uint64_t(pair));
+        Value* low = ir.CreateSExt(ir.CreateTrunc(both, ir.getInt32Ty()), ir.getInt64Ty());
+        for (Value* index : {low, ir.CreateAShr(both, 32)})
+            pointers.push_back(ir.CreateGEP(ir.getIntNTy(8u << parts->shift), base, index));
+    }
+    return pointers;
+}
+
 Value* cut_lanes(Ir& ir, Value* vector, unsigned first, unsigned count) {
     if (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() == count) return vector;
     llvm::SmallVector<int, 32> lanes(count);

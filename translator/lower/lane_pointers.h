@@ -24,6 +24,10 @@ private:
     llvm::Value* lanes_ = nullptr; ///< <W x i32> indices, or <W x ptr>
 };
 
+/// Pointers one by one: `offset` bytes behind each lane's address. Of indices two are taken out of a vector at once,
+/// and no vectors of addresses are made.
+llvm::SmallVector<llvm::Value*, 32> single_pointers(WarpEmitter& e, llvm::Value* addresses, unsigned offset);
+
 /// Lanes [first, first + count) of a vector.
 llvm::Value* cut_lanes(Ir& ir, llvm::Value* vector, unsigned first, unsigned count);
 /// Vectors of equal length side by side; their number is a power of two.
