@@ -168,11 +168,35 @@ bool spread_bits(Function& function) {
     return !masks.empty();
 }
 
+/// Accesses of a register's lanes take their part of a mask: a comparison of that part, since to take lanes out of a
+/// longer mask is to pack it to bytes and to unpack these. Returns if there were any.
+bool compare_parts(Function& function) {
+    SmallVector<ShuffleVectorInst*> parts;
+    for (Instruction& instruction : instructions(function))
+        if (auto* part = dyn_cast<ShuffleVectorInst>(&instruction); part && part->getType()->isIntOrIntVectorTy(1))
+            parts.push_back(part);
+    bool changed = false;
+    for (ShuffleVectorInst* part : parts) {
+        int first = 0;
+        auto* test = dyn_cast<CmpInst>(part->getOperand(0));
+        if (!test || test->getParent() != part->getParent() || !part->isExtractSubvectorMask(first)) continue;
+        if (test->getOperand(0)->getType()->getScalarSizeInBits() != 32) continue;
+        IRBuilder<> ir(part);
+        Value* left = ir.CreateShuffleVector(test->getOperand(0), part->getShuffleMask());
+        Value* right = ir.CreateShuffleVector(test->getOperand(1), part->getShuffleMask());
+        part->replaceAllUsesWith(ir.CreateCmp(test->getPredicate(), left, right));
+        part->eraseFromParent();
+        changed = true;
+    }
+    return changed;
+}
+
 } // namespace
 
 PreservedAnalyses MasksAsIntegers::run(Function& function, FunctionAnalysisManager&) {
     const bool spread = spread_bits_ && spread_bits(function);
-    if (!WideMasks(function).run() && !spread) return PreservedAnalyses::all();
+    const bool wide = WideMasks(function).run();
+    if (!compare_parts(function) && !wide && !spread) return PreservedAnalyses::all();
     PreservedAnalyses preserved;
     preserved.preserveSet<CFGAnalyses>();
     return preserved;
