@@ -4,6 +4,7 @@
 
 #include "translator/llvm/long_code.h"
 #include "translator/lower/access_mark.h"
+#include "translator/lower/few_lanes.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_pointers.h"
 
@@ -41,21 +42,27 @@ llvm::SmallVector<Value*, 32> lane_places(WarpEmitter& e, const MemoryAccess& ac
     return places;
 }
 
-/// Words at `offset` bytes behind the lanes' addresses, by gather instructions.
-Value* gather_words(WarpEmitter& e, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment,
-                    ptx::StateSpace space) {
+/// Words at `offset` bytes behind the lanes' addresses, by gather instructions. `access`: whose addresses they are,
+/// null if they lie before.
+Value* gather_words(WarpEmitter& e, const MemoryAccess* access, Value* addresses, unsigned offset, unsigned word,
+                    llvm::Align alignment, ptx::StateSpace space) {
     Ir& ir = e.ir();
     const LanePointers pointers(e, addresses, offset);
     const unsigned count = pointers.lanes_at_a_time(word);
+    const bool asks = access && asks_for_few_lanes(e);
     llvm::SmallVector<Value*, 8> parts;
     for (unsigned first = 0; first < e.width(); first += count) {
-        const AccessMark mark(e, of_gather(first, count));
-        auto* type = llvm::FixedVectorType::get(ir.getIntNTy(word * 8), count);
-        llvm::CallInst* loaded =
-            ir.CreateMaskedGather(type, pointers.part(first, count), alignment, cut_lanes(ir, e.active(), first, count),
-                                  llvm::Constant::getNullValue(type));
-        tag_space(e, loaded, space);
-        parts.push_back(loaded);
+        const auto gather = [&]() -> Value* {
+            const AccessMark mark(e, of_gather(first, count));
+            auto* type = llvm::FixedVectorType::get(ir.getIntNTy(word * 8), count);
+            llvm::CallInst* loaded =
+                ir.CreateMaskedGather(type, pointers.part(first, count), alignment,
+                                      cut_lanes(ir, e.active(), first, count), llvm::Constant::getNullValue(type));
+            tag_space(e, loaded, space);
+            return loaded;
+        };
+        parts.push_back(asks ? load_few_or(e, {*access, first, count, offset, word, alignment, space}, gather)
+                             : gather());
     }
     return join_lanes(ir, parts);
 }
@@ -66,7 +73,7 @@ Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
     Ir& ir = e.ir();
     Value* words = ir.CreateAnd(addresses, e.splat(ir.getInt64(~std::uint64_t(3))));
     // No space: the word holds other variables too.
-    Value* gathered = gather_words(e, words, 0, 4, llvm::Align(4), ptx::StateSpace::generic);
+    Value* gathered = gather_words(e, nullptr, words, 0, 4, llvm::Align(4), ptx::StateSpace::generic);
     Value* place = ir.CreateTrunc(addresses, e.lanes_type(ir.getInt32Ty()));
     Value* shift = ir.CreateShl(ir.CreateAnd(place, e.splat(ir.getInt32(3))), e.splat(ir.getInt32(3)));
     return ir.CreateTrunc(ir.CreateLShr(gathered, shift), e.lanes_type(ir.getIntNTy(bytes * 8)));
@@ -220,12 +227,21 @@ void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
     Ir& ir = e.ir();
     const LanePointers pointers(e, addresses, offset);
     const unsigned count = pointers.lanes_at_a_time(word);
+    const bool asks = asks_for_few_lanes(e);
     for (unsigned first = 0; first < e.width(); first += count) {
-        const AccessMark mark(e, of_gather(first, count));
-        llvm::CallInst* stored =
-            ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count),
-                                   word_alignment(access, word), cut_lanes(ir, e.active(), first, count));
-        tag_space(e, stored, access.address.space);
+        Value* part = cut_lanes(ir, words, first, count);
+        const auto scatter = [&] {
+            const AccessMark mark(e, of_gather(first, count));
+            llvm::CallInst* stored =
+                ir.CreateMaskedScatter(part, pointers.part(first, count), word_alignment(access, word),
+                                       cut_lanes(ir, e.active(), first, count));
+            tag_space(e, stored, access.address.space);
+        };
+        if (asks)
+            store_few_or(e, {access, first, count, offset, word, word_alignment(access, word), access.address.space},
+                         part, scatter);
+        else
+            scatter();
     }
 }
 
@@ -316,7 +332,7 @@ llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) 
         else if (word < 4)
             words.push_back(gather_small(e, addresses, word));
         else
-            words.push_back(gather_words(e, addresses, offset, word, alignment, access.address.space));
+            words.push_back(gather_words(e, &access, addresses, offset, word, alignment, access.address.space));
     }
     return from_words(e, access, words);
 }

@@ -71,6 +71,13 @@ std::vector<Case> cases(unsigned width) {
         add("v2", [=](unsigned l) { return 2 * b * l; }, 2);
         add("v4", [=](unsigned l) { return 4 * b * l; }, 4);
         add("v4 apart", [=](unsigned l) { return 64 * b * l; }, 4);
+        if (bytes >= 4) { // groups of single accesses (analysis/memory/access_groups.h)
+            add("v3", [=](unsigned l) { return 3 * b * l; }, 3);
+            add("v3 of 4", [=](unsigned l) { return 4 * b * l; }, 3);
+            add("v3 apart", [=](unsigned l) { return 50 * b * l; }, 3);
+            add("v2 of 3", [=](unsigned l) { return 3 * b * l; }, 2);
+            add("v4 of 6", [=](unsigned l) { return 6 * b * l; }, 4);
+        }
         add("v2 same", [=](unsigned) { return 0; }, 2);
         add("v2 rows", [=](unsigned l) { return 2 * b * (l % 8) + 256 * b * (l / 8); }, 2);
         result.push_back({"run-time rows", lanes(width, [=](unsigned l) { return b * (l % 16); }),
@@ -104,6 +111,7 @@ MemoryAccess access_of(LaneEmitter& e, const Case& test, int form) {
     Ir& ir = e.ir();
     access.bytes = test.bytes;
     access.count = test.count;
+    access.element_aligned = test.count == 3 || test.offsets.back() % (test.bytes * test.count) != 0;
     access.element = ir.getIntNTy(8 * test.bytes);
     LaneValue base = e.uniform_input(0, ir.getInt64Ty());
     LaneValue& address = access.address.address;
@@ -134,7 +142,8 @@ std::vector<LaneSlot> address_inputs(const Case& test, std::uint8_t* base, std::
 std::vector<std::uint64_t> masks(unsigned width, bool full) {
     std::uint64_t all = (1ull << width) - 1;
     if (full) return {all};
-    return {all, 0x5a5a5a5a & all, 1, 1ull << (width - 1), 0x0ffe & all};
+    if (width == 8) return {all, 0x5a, 1, 0x80};
+    return {all, 0x5a5a5a5a & all, 1, 1ull << (width - 1), 0x0ffe & all, 0x90040000 & all, 0x00040011 & all};
 }
 
 void check_loads(unsigned width, bool full, const std::string& target) {
