@@ -11,6 +11,7 @@
 #include "translator/lower/neighbour_access.h"
 #include "translator/lower/place_pairs.h"
 #include "translator/lower/row_access.h"
+#include "translator/lower/window_access.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -195,6 +196,15 @@ ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
         [&] { return gather_in_loop(e, access); });
 }
 
+/// Likewise, where lanes may lie close together.
+ValueList load_near(WarpEmitter& e, const MemoryAccess& access) {
+    const std::optional<WindowAccess> near = window_access(e, access);
+    if (!near) return load_by_lane(e, access);
+    return choose(
+        e, near->condition, [&] { return load_windows(e, access, *near); }, [&] { return load_by_lane(e, access); },
+        neighbour_odds);
+}
+
 /// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly
 /// for AVX-512 (a step of 32 lanes that loads the v4.u8 it has just stored), and shifts are cheaper anyway.
 bool moves_as_word(const MemoryAccess& access) {
@@ -227,8 +237,8 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     if (std::optional<NeighbourAccess> near = load_of_neighbours(e, access))
         return choose(
             e, near->condition, [&] { return load_chunks(e, near->access, near->plan); },
-            [&] { return load_by_lane(e, access); }, neighbour_odds);
-    return load_by_lane(e, access);
+            [&] { return load_near(e, access); }, neighbour_odds);
+    return load_near(e, access);
 }
 
 /// i1: the grid streams and whole lines are written; null if the latter is never so.
@@ -261,6 +271,14 @@ void store_by_lane(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
         [&]() -> Value* { return scatter_in_loop(e, access, values), nullptr; });
 }
 
+void store_near(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    const std::optional<WindowAccess> near = window_access(e, access);
+    if (!near) return store_by_lane(e, access, values);
+    choose(
+        e, near->condition, [&]() -> ValueList { return store_windows(e, access, *near, values.front()), ValueList(); },
+        [&]() -> ValueList { return store_by_lane(e, access, values), ValueList(); }, neighbour_odds);
+}
+
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
     if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
@@ -290,9 +308,9 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
         choose(
             e, near->condition,
             [&]() -> ValueList { return store_planned(e, near->access, near->plan, values), ValueList(); },
-            [&]() -> ValueList { return store_by_lane(e, access, values), ValueList(); }, neighbour_odds);
+            [&]() -> ValueList { return store_near(e, access, values), ValueList(); }, neighbour_odds);
     else
-        store_by_lane(e, access, values);
+        store_near(e, access, values);
 }
 
 } // namespace
