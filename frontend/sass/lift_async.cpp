@@ -62,9 +62,8 @@ std::string Lifter::cluster_address(const Operand& place) {
 /// turn, or knows that one lane is here, or that doing it again changes nothing: there each lane does it for itself.
 void Lifter::emit_once(const std::string& statement) {
     if (is_by_hand_) {
-        const std::string here = temporary(), below = temporary(), lowest = temporary(), own = temporary(),
+        const std::string here = lanes_here(), below = temporary(), lowest = temporary(), own = temporary(),
                           leads = predicate_temporary();
-        emit("activemask.b32 " + here);
         emit("sub.s32 " + below + ", 0, " + here);
         emit("and.b32 " + lowest + ", " + here + ", " + below);
         emit("mov.u32 " + own + ", %lanemask_eq");
@@ -176,8 +175,7 @@ void Lifter::barrier_check(const Instruction& inst) {
     if (is_by_hand_ && inst.operands[1].index == zero_register) {
         Condition mine;
         mine.name = complete;
-        const std::string here = temporary(), own = with_guard(inst, mine), of_warp = predicate_temporary();
-        emit("activemask.b32 " + here);
+        const std::string here = lanes_here(), own = with_guard(inst, mine), of_warp = predicate_temporary();
         emit("vote.sync.any.pred " + of_warp + ", " + own + ", " + here);
         write_predicate(inst.operands[0], of_warp);
         return;

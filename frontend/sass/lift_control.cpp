@@ -86,6 +86,7 @@ void Lifter::branch_indexed(const Instruction& inst) {
 /// Where lanes that went different ways meet.
 void Lifter::reconverge(const Instruction&) {
     collective_mask_.clear();
+    lanes_here_.clear();
     pairs_.reset(active_mask_bit);
     pairs_.reset(met_mask_bit);
 }
@@ -93,6 +94,7 @@ void Lifter::reconverge(const Instruction&) {
 void Lifter::exit(const Instruction& inst) {
     const Condition also = condition(inst.operands[0]);
     if (inst.has("PREEMPTED") || inst.has("KEEPREFCOUNT")) refuse_here();
+    lanes_here_.clear();
     if (also.name.empty() && !also.value) return;
     if (also.name.empty()) {
         emit_guarded("exit");
@@ -297,13 +299,14 @@ void Lifter::vote(const Instruction& inst) {
         return;
     }
     if (has_result) {
-        const std::string result = temporary();
-        if (source.name.empty() && source.value)
+        const bool asks_all = source.name.empty() && source.value, asks_here = asks_all && is_unguarded(inst);
+        const std::string result = asks_here ? lanes_here() : temporary();
+        if (asks_all && !asks_here)
             emit_guarded("activemask.b32 " + result);
-        else
+        else if (!asks_all)
             emit_guarded("vote.sync.ballot.b32 " + result + ", " + as_register(source) + ", " + mask(inst));
         if (p.index != true_predicate) refuse_here("two results");
-        if (source.name.empty() && source.value && is_unguarded(inst)) {
+        if (asks_here) {
             come_together(result);
             if (!is_in(facts_.internal_collectives, inst)) meet(result);
         }
@@ -452,11 +455,7 @@ void Lifter::redux(const Instruction& inst) {
         return;
     }
     // Before one lane adds for all: of those that are here, as the vote that chooses it says.
-    if (collective_mask_.empty() && is_unguarded(inst) && is_followed_by_vote_of_all(inst)) {
-        const std::string here = temporary();
-        emit("activemask.b32 " + here);
-        come_together(here);
-    }
+    if (collective_mask_.empty() && is_unguarded(inst) && is_followed_by_vote_of_all(inst)) come_together(lanes_here());
     const std::string result = temporary();
     emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(source) + ", " +
                  mask(inst));
@@ -514,6 +513,7 @@ void Lifter::warpsync(const Instruction& inst) {
         reconverge(inst); // what follows is of all lanes
         return;
     }
+    lanes_here_.clear();
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     // Of a slow way: what follows waits for the same lanes, of which those on the fast way meet no WARPSYNC.
@@ -523,6 +523,16 @@ void Lifter::warpsync(const Instruction& inst) {
     if (!is_of_next) emit_guarded("bar.warp.sync " + copy);
     come_together(copy);
     meet(copy);
+}
+
+/// The lanes that are together here. Within a block a GPU's stay so, and ptxas counts on that: one instruction adds
+/// what they have, the next one chooses who stores it. Two questions might have two answers.
+std::string Lifter::lanes_here() {
+    if (lanes_here_.empty()) {
+        lanes_here_ = temporary();
+        emit("activemask.b32 " + lanes_here_);
+    }
+    return lanes_here_;
 }
 
 /// From here to where these lanes meet others again they are the ones that do things together.

@@ -42,21 +42,16 @@ void Lifter::r2ur(const Instruction& inst) {
         return;
     }
     // The register is the warp's: it gets what the first lane has whose guard is true.
-    const std::string lanes = temporary(), below = temporary(), lowest = temporary(), first = temporary(),
-                      result = temporary(), some = predicate_temporary();
-    if (is_unguarded(inst)) {
-        emit("activemask.b32 " + lanes);
-    } else {
-        const std::string here = temporary();
-        emit("activemask.b32 " + here);
+    const std::string here = lanes_here(), lanes = is_unguarded(inst) ? here : temporary();
+    const std::string below = temporary(), lowest = temporary(), first = temporary(), result = temporary(),
+                      some = predicate_temporary();
+    if (!is_unguarded(inst)) {
         emit("vote.sync.ballot.b32 " + lanes + ", " + as_register(guard_condition()) + ", " + here);
     }
     emit("sub.s32 " + below + ", 0, " + lanes);
     emit("and.b32 " + lowest + ", " + lanes + ", " + below);
     emit("bfind.u32 " + first + ", " + lowest);
-    const std::string among = temporary();
-    emit("activemask.b32 " + among);
-    emit("shfl.sync.idx.b32 " + result + ", " + in_register(source) + ", " + first + ", 0x1f, " + among);
+    emit("shfl.sync.idx.b32 " + result + ", " + in_register(source) + ", " + first + ", 0x1f, " + here);
     if (is_unguarded(inst)) {
         write(inst.operands[1], value_of(result));
         return;

@@ -285,7 +285,8 @@ private:
     /// Number of a product of one: which, and the other factor.
     std::map<unsigned, std::pair<unsigned, std::string>> reciprocal_products_;
     std::string collective_mask_;
-    std::string guard_copy_;                               ///< empty: the guard's own register holds it
+    std::string lanes_here_; ///< lanes_here() of the block, where it has been asked; else empty
+    std::string guard_copy_; ///< empty: the guard's own register holds it
     std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h
     std::size_t search_steps_ = 20'000'000;                ///< instructions that is_read_behind may still look at
     std::map<unsigned, std::string> lone_masks_; ///< number of a vote's result that is this lane alone, to its number
@@ -326,6 +327,7 @@ private:
     bool is_mask_of_division(const Instruction& inst) const;
     bool is_guard_of_division(const Instruction& inst);
     void come_together(const std::string& lanes);
+    std::string lanes_here();
     void meet(const std::string& lanes);
     std::string word_at(unsigned index);
     std::string cluster_address(unsigned index, std::int64_t offset);
