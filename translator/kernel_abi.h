@@ -58,7 +58,8 @@ struct CollectiveCall {
                                ///< or 7 xor, 8 min_f32 9 max_f32, and 2 more for .abs, 4 for .NaN
     std::uint64_t active;      ///< lanes of this step that execute the instruction
     std::uint32_t members[32]; ///< membermask operand per lane
-    std::uint64_t source[32];  ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value)
+    std::uint64_t source[32];  ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value;
+                               ///< activemask: WarpEmitter::round_numbers, 0 outside of loops)
     std::uint32_t b[32];       ///< shfl: lane operand
     std::uint32_t c[32];       ///< shfl: clamp/segment operand
     std::uint64_t result[32];

@@ -8,6 +8,6 @@ namespace ptarmigan::abi {
 
 /// Of what generated code and the runtime share (kernel_abi.h), and of what generated code does: part of the key of
 /// the disk cache, and compared where the translator's library is loaded.
-inline constexpr std::uint32_t kernel_abi_version = 33;
+inline constexpr std::uint32_t kernel_abi_version = 34;
 
 } // namespace ptarmigan::abi

@@ -339,7 +339,7 @@ bool FiberCta::release_and_forget(Group& group) {
 FiberCta::Group& FiberCta::group_for(const Group& key) {
     for (Group& group : groups_)
         if (group.warp == key.warp && group.members == key.members && group.kind == key.kind &&
-            group.operation == key.operation && group.pc == key.pc)
+            group.operation == key.operation && group.pc == key.pc && group.round == key.round)
             return group;
     groups_.push_back(key);
     if (!spare_.empty()) {
@@ -500,7 +500,7 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
     bool queued = false;
     for (std::uint32_t i = 0; i < count; ++i) {
         Group& group =
-            join_group({warp, masks[i], call.kind, call.operation, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
+            join_group({warp, masks[i], call.kind, call.operation, 0, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
         if (complete(group)) queued = release_and_forget(group);
     }
     if (queued) scheduler_->block({.kind = Wait::Kind::turn});
@@ -510,13 +510,14 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
 }
 
 /// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn
-/// only. Who asks further down in the code is behind it.
-bool FiberCta::others_may_come(const Group& group) const {
+/// only. Who asks further down in the code is behind it, and who looks at memory again and again may wait for `group`:
+/// `waiting_too` counts them.
+bool FiberCta::others_may_come(const Group& group, bool waiting_too) const {
     const std::uint32_t steps_per_warp = abi::warp_size / lane_width_, first = group.warp * steps_per_warp;
     for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_; ++index) {
         const StepFiber& step = steps_[index];
         if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective ||
-            step.wait.kind == Wait::Kind::reconvergence)
+            step.wait.kind == Wait::Kind::reconvergence || (step.wait.kind == Wait::Kind::memory && !waiting_too))
             continue;
         const bool asks = step.wait.kind == Wait::Kind::turn && step.wait.pc != 0;
         if (asks && step.wait.number > group.line) continue;
@@ -528,15 +529,16 @@ bool FiberCta::others_may_come(const Group& group) const {
 /// activemask: any set of lanes that execute it together would do. As on hardware, lanes that come along different ways
 /// and are about to meet do so first: the step lets the others of its warp come as far as they get.
 void FiberCta::ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc) {
-    constexpr int patience = 256; // turns: others may spin until this step goes on
+    constexpr int patience = 256, patience_with_waiting = 4; // turns, of the latter each is 64 rounds of a loop
     const std::uint32_t warp = warp_of(step.step);
     CodeLocation location;
-    Group key{warp, 0, call.kind, call.operation, 0, pc, {}};
+    const std::uint64_t round = call.source[__builtin_ctzll(call.active)];
+    Group key{warp, 0, call.kind, call.operation, 0, pc, round, {}};
     if (find_code(pc - 1, location)) key.line = location.line;
     step.pending_groups = 1;
     join_group(key, {&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
     for (int turn = 0; step.pending_groups != 0; ++turn) {
-        if (turn < patience && others_may_come(group_for(key)) &&
+        if (turn < patience && others_may_come(group_for(key), turn < patience_with_waiting) &&
             scheduler_->yield({.kind = Wait::Kind::turn, .number = key.line, .pc = pc}))
             continue;
         if (step.pending_groups == 0) break;

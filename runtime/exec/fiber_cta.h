@@ -111,7 +111,8 @@ private:
     struct Group {
         std::uint32_t warp = 0, members = 0, kind = 0, operation = 0;
         std::uint32_t came = 0; ///< lanes of the steps that have come
-        std::uintptr_t pc = 0;  ///< activemask: only those at one place; else 0
+        std::uintptr_t pc = 0;  ///< activemask: only those at one place and in one round of its loops; else 0
+        std::uint64_t round = 0;
         std::vector<Participant> participants;
         std::uint32_t line = 0; ///< activemask: of the PTX text; 0: unknown
     };
@@ -157,7 +158,7 @@ private:
     void note_results(LaneGroup& group);
     void suspend(StepFiber& self, const Wait& wait);
     void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);
-    bool others_may_come(const Group& group) const;
+    bool others_may_come(const Group& group, bool waiting_too) const;
 
     abi::CtaContext* cta_ = nullptr;
     abi::RunStep entry_ = nullptr;

@@ -137,6 +137,7 @@ void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& int
         }
     }
     place_accumulators();
+    place_round_numbers();
     if (interface.enter) interface.enter();
     if (!interface.turns.empty()) emit_resumption();
     ir_.CreateBr(blocks_[plan.region.entry]);
@@ -542,6 +543,7 @@ void GraphEmitter::emit_terminator(BlockId id) {
     }
     llvm::Value* mask = width_ > 1 ? block_mask(id) : nullptr;
     emit_spin_yield(id);
+    count_loop_rounds(id);
     if (block.terminator.kind == Terminator::Kind::jump) {
         emit_edge(id, 0, mask);
         emit_turn(id);

@@ -380,11 +380,13 @@ private:
         if (collectives) {
             const unsigned width = std::exchange(unit_.width, abi::warp_size);
             shape_for(DivergenceForm::masks);
-            if (!std::exchange(meetings_marked_, true)) mark_whole_meetings(graph_);
+            if (std::exchange(meetings_marked_, needs_counters) != needs_counters)
+                mark_whole_meetings(graph_, needs_counters);
             unit_.width = width;
         }
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
-        if (unit_.width > 1 && (is_too_long_for_warps() || needs_single_lanes(callees))) {
+        if (unit_.width > 1 &&
+            (is_too_long_for_warps() || needs_single_lanes(callees) || (needs_counters && meets_in_part(graph_)))) {
             unit_.width = 1;
             hands_over_ = !unit_.options.random_schedule; // which stands for all that the manual allows
             called_ = callees.called;
@@ -396,6 +398,10 @@ private:
             (!mbarrier_waits_are_converged(graph_) || exits_come_late(callees, collectives, waits_in_regions))) {
             unit_.divergence = DivergenceForm::program_counters;
             if (split_before_gatherings(graph_)) forget_shapes();
+            shape_for(unit_.divergence);
+        }
+        if (unit_.divergence == DivergenceForm::program_counters && unit_.width > 1 && split_at_queries(graph_)) {
+            forget_shapes();
             shape_for(unit_.divergence);
         }
     }
@@ -580,7 +586,7 @@ private:
     }
 
     void forget_shapes() {
-        meetings_marked_ = false;
+        meetings_marked_.reset();
         shaped_for_.reset();
         other_shapes_.clear();
     }
@@ -672,7 +678,7 @@ private:
     using ShapedFor = std::pair<unsigned, DivergenceForm>;
     std::optional<ShapedFor> shaped_for_;      ///< width and form that the graph's shapes are for
     std::map<ShapedFor, Shapes> other_shapes_; ///< of the same graph
-    bool meetings_marked_ = false;             ///< of the same graph: mark_whole_meetings()
+    std::optional<bool> meetings_marked_;      ///< of the same graph: mark_whole_meetings(), and its argument
     std::vector<AlignmentDemand> alignment_demands_;
     std::optional<std::uint32_t> streamed_bytes_; ///< of a kernel with versions
     std::uint32_t ctas_in_row_ = 1;

@@ -8,6 +8,7 @@
 //   control_flow.cpp    masked execution following a LinearPlan
 //   lane_versions.cpp   blocks in two versions: for all lanes, and for some
 //   program_counters.cpp  per-lane program counters
+//   loop_rounds.cpp     which round of its loops a lane is in
 //   calls.cpp           real calls
 //   work_marks.cpp      what is work and what is waiting
 //   write_notes.cpp     what copies must not see yet
@@ -105,6 +106,7 @@ public:
     llvm::Value* existing_bits() override;
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;
+    llvm::Value* round_numbers() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     SharedEdges shared_edges() const override {
         return current_instruction_ ? current_instruction_->shared_edges : SharedEdges();
@@ -273,6 +275,11 @@ private:
     void count_round(BlockId block);
     void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
 
+    // loop_rounds.cpp
+    void place_round_numbers();
+    void count_loop_rounds(BlockId block);
+    llvm::Value* lanes_of_one_round(llvm::Value* mask);
+
     // calls.cpp
     bool is_real_call(const GraphInstruction& instruction) const;
     void emit_call(const GraphInstruction& instruction);
@@ -306,6 +313,7 @@ private:
     llvm::AllocaInst* overtakings_ = nullptr;        ///< how many there were
     bool may_go_alone_ = false;                      ///< lanes, for some rounds of loops that wait
     std::vector<bool> ends_wait_;                    ///< by block: an edge leads there out of a loop that waits
+    std::vector<llvm::AllocaInst*> round_numbers_;   ///< by loop; null: nobody asks in it. Behind them: of cycles
     llvm::AllocaInst* turn_lane_ = nullptr;          ///< which may be the next to; the state of a random schedule
 
     BlockId current_block_ = no_block;

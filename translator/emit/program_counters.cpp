@@ -10,6 +10,7 @@
 // one of them goes round alone.
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/plans/region_graph.h"
+#include "translator/analysis/waits/meeting_places.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -38,32 +39,33 @@ constexpr std::uint32_t solo_chance = 8;
 /// Values that cross blocks times blocks from which on slots stay in memory.
 constexpr std::size_t memory_slot_threshold = 512;
 
-/// What is added to the block's number: lanes that can go on do so first.
-std::uint32_t rank_of(const Block& block) {
-    std::uint32_t rank = 0;
+/// What is added to the block's number: lanes that can go on do so first. `queries_gather`: chance decides whose turn
+/// it is, which would bring nobody together, and nobody waits for who asks.
+std::uint32_t rank_of(const Block& block, bool queries_gather) {
+    std::uint32_t rank = queries_gather && asks_who_is_here(block) ? gathering : 0;
     for (const GraphInstruction& instruction : block.instructions) {
         const ptx::Effects effects = ptx::form_info(instruction.inst.form).effects;
-        const bool waits = ptx::any(effects, ptx::Effects::waits);
-        const bool gathers = ptx::any(effects, ptx::Effects::convergent | ptx::Effects::barrier);
-        rank = std::max(rank, (gathers ? gathering : 0) + (waits ? waiting : 0));
+        if (!ptx::any(effects, ptx::Effects::waits)) continue;
+        const bool meets = ptx::any(effects, ptx::Effects::convergent | ptx::Effects::barrier);
+        rank = std::max(rank, (meets ? gathering : 0) + waiting);
     }
-    return rank;
+    return gathers(block) ? std::max(rank, gathering) : rank;
 }
 
 /// In topological order but for back edges, loops contiguous: lanes that leave a loop wait behind it for the others.
 /// False if there is no such order.
-bool number_by_loops(const FunctionGraph& graph, const RegionView& view, std::vector<std::uint32_t>& number,
-                     std::vector<std::uint32_t>& order) {
+bool number_by_loops(const FunctionGraph& graph, const RegionView& view, bool queries_gather,
+                     std::vector<std::uint32_t>& number, std::vector<std::uint32_t>& order) {
     const RegionGraph region = region_graph(graph, view);
     if (!region.reducible) return false;
     for (BlockId id : region.order) {
         order[id] = region.position[id] + 1;
-        number[id] = order[id] | rank_of(graph.blocks[id]);
+        number[id] = order[id] | rank_of(graph.blocks[id], queries_gather);
     }
     return true;
 }
 
-void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block,
+void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block, bool queries_gather,
                    std::vector<std::uint32_t>& number, std::vector<std::uint32_t>& order) {
     // Iterative post-order: PTX may have very deep graphs.
     std::vector<bool> seen(graph.blocks.size(), false);
@@ -83,7 +85,7 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
             continue;
         }
         order[id] = next--;
-        number[id] = order[id] | rank_of(info);
+        number[id] = order[id] | rank_of(info, queries_gather);
         stack.pop_back();
     }
 }
@@ -268,8 +270,9 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     if (crossing * view.blocks.size() > memory_slot_threshold) use_memory_slots();
     counter_of_.assign(graph_.blocks.size(), finished);
     order_of_.assign(graph_.blocks.size(), finished);
-    if (!number_by_loops(graph_, view, counter_of_, order_of_))
-        number_blocks(graph_, view, view.entry, counter_of_, order_of_);
+    const bool queries_gather = unit_.options.random_schedule && !unit_.spins;
+    if (!number_by_loops(graph_, view, queries_gather, counter_of_, order_of_))
+        number_blocks(graph_, view, view.entry, queries_gather, counter_of_, order_of_);
     weigh_rounds();
     may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
                     (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
@@ -285,6 +288,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     ir_.CreateStore(
         ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])), splat(ir_.getInt32(finished))),
         counters_);
+    place_round_numbers();
     if (interface.enter) interface.enter();
     dispatch_block_ = new_block("dispatch");
     ir_.CreateBr(dispatch_block_);
@@ -318,6 +322,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         }
         counter_mask_ = ir_.CreateICmpEQ(current, splat(ir_.getInt32(counter_of_[id])), "block.mask");
         part_by_chance(id, current);
+        if (asks_who_is_here(graph_.blocks[id])) counter_mask_ = lanes_of_one_round(counter_mask_);
         begin_block_code();
         const Block& block = graph_.blocks[id];
         bool cut = id < view.cut_after.size() && view.cut_after[id];
@@ -334,6 +339,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         if (block.terminator.location.line)
             ir_.SetCurrentDebugLocation(unit_.location(function_, block.terminator.location));
         count_round(id);
+        count_loop_rounds(id);
         if (block.terminator.kind == Terminator::Kind::exit) {
             llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
             ir_.CreateStore(ir_.CreateSelect(counter_mask_, splat(ir_.getInt32(finished)), old), counters_);

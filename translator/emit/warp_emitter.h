@@ -120,6 +120,9 @@ public:
     /// i1: lanes of the step that are not active now can run before these go on (they have program counters of their
     /// own).
     virtual llvm::Value* others_can_run() = 0;
+    /// <W x i64>: differs between lanes that are at this place in different rounds of loops. Null where active lanes
+    /// never are.
+    virtual llvm::Value* round_numbers() { return nullptr; }
     /// active() as an i64 bit mask.
     llvm::Value* active_bits();
     /// <W x i1> -> i64 bit mask; i64 bit mask -> <W x i1>; i1 "any lane set".

@@ -293,6 +293,8 @@ void redux_sync(WarpEmitter& e, const Instruction& inst) {
 void activemask(WarpEmitter& e, const Instruction& inst) {
     if (!whole_warp(e)) {
         CollectiveCallBuffer call(e, abi::Collective::activemask, 0);
+        Value* rounds = e.round_numbers();
+        call.set_source(rounds ? rounds : e.splat(e.ir().getInt64(0)));
         call.run();
         e.write(inst[Role::d], LaneValue::varying(call.result(e.ir().getInt32Ty())));
         return;

@@ -21,6 +21,10 @@ inline bool is_cta_barrier(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::barrier) && !has_effect(inst, ptx::Effects::waits) &&
            !inst.has(ptx::Modifier::arrive);
 }
+/// Which lanes of the warp are here: nobody is waited for.
+inline bool is_query(const ptx::Instruction& inst) {
+    return inst.form == ptx::FormId::activemask;
+}
 inline bool is_call(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::call);
 }

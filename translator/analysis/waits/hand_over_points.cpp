@@ -82,7 +82,6 @@ private:
         return mask.kind == Operand::Kind::reg && graph_.values[mask.index].is_constant &&
                std::uint32_t(graph_.values[mask.index].constant) == full_mask;
     }
-    static bool is_query(const ptx::Instruction& inst) { return inst.form == ptx::FormId::activemask; }
     struct Event {
         std::size_t index;  ///< in the block
         std::size_t access; ///< no_access: none

@@ -5,6 +5,7 @@
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
 #include "translator/analysis/waits/converged_waits.h"
@@ -18,11 +19,29 @@ namespace {
 using ptx::Effects;
 using ptx::Role;
 
+constexpr std::uint32_t full_mask = 0xffffffff;
+
 /// Threads meet at it: collectives with a member mask, and barriers of the CTA. Not the queries of who is here.
 bool is_meeting(const ptx::Instruction& inst) {
     if (!has_effect(inst, Effects::convergent | Effects::barrier)) return false;
     return has_effect(inst, Effects::barrier) || inst[Role::membermask].kind != ptx::Operand::Kind::none;
 }
+
+/// Whether a collective's members are those that are here anyhow, who wait for nobody elsewhere: how the lifter gives
+/// all lanes what the first one has (R2UR). Asked of a block's instructions in their order.
+class OwnCompany {
+public:
+    bool operator()(const ptx::Instruction& inst) {
+        if (is_query(inst) && inst.operands[0].kind == ptx::Operand::Kind::reg)
+            active_.push_back(inst.operands[0].index);
+        const ptx::Operand& mask = inst[Role::membermask];
+        return mask.kind == ptx::Operand::Kind::reg && inst.guard == ptx::no_id &&
+               std::find(active_.begin(), active_.end(), mask.index) != active_.end();
+    }
+
+private:
+    std::vector<ValueId> active_; ///< what queries have said in this block
+};
 
 class MeetingSearch {
 public:
@@ -31,12 +50,10 @@ public:
     bool run() {
         bool any = false;
         for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
-            std::vector<ValueId> active; // what activemask has said in this block
+            OwnCompany is_of_active_lanes;
             for (const GraphInstruction& instruction : graph_.blocks[id].instructions) {
                 const ptx::Instruction& inst = instruction.inst;
-                if (inst.form == ptx::FormId::activemask && inst.operands[0].kind == ptx::Operand::Kind::reg)
-                    active.push_back(inst.operands[0].index);
-                if (!is_meeting(inst) || is_of_active_lanes(inst, active)) continue;
+                if (is_of_active_lanes(inst) || !is_meeting(inst)) continue;
                 meetings_[id].push_back(&inst);
                 any = true;
             }
@@ -57,13 +74,6 @@ public:
     }
 
 private:
-    /// Its members are those that are here anyhow, who wait for nobody elsewhere: how the lifter gives all lanes what
-    /// the first one has (R2UR).
-    static bool is_of_active_lanes(const ptx::Instruction& inst, const std::vector<ValueId>& active) {
-        const ptx::Operand& mask = inst[Role::membermask];
-        return mask.kind == ptx::Operand::Kind::reg && inst.guard == ptx::no_id &&
-               std::find(active.begin(), active.end(), mask.index) != active.end();
-    }
     std::optional<std::uint64_t> constant(const ptx::Operand& operand) const { return constant_of(graph_, operand); }
     /// Lanes at `a` and at `b` may be there for each other.
     bool may_match(const ptx::Instruction& a, const ptx::Instruction& b) const {
@@ -116,7 +126,8 @@ private:
 
 } // namespace
 
-void mark_whole_meetings(FunctionGraph& graph) {
+void mark_whole_meetings(FunctionGraph& graph, bool lanes_wait) {
+    const bool masks_may_differ = lanes_wait || has_queries(graph);
     PendingFlow flow;
     const LinearPlan plan = plan_linearization(graph, whole_graph(graph), flow);
     if (!plan.reducible) return;
@@ -135,13 +146,67 @@ void mark_whole_meetings(FunctionGraph& graph) {
             const ptx::Operand& mask_operand = inst[Role::membermask];
             if (!is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
             if (inst.guard != ptx::no_id && !is_one(inst.guard)) continue;
-            instruction.meets_whole_warp = mask_operand.kind != ptx::Operand::Kind::reg || is_one(mask_operand.index);
+            instruction.meets_whole_warp = mask_operand.kind != ptx::Operand::Kind::reg ||
+                                           graph.values[mask_operand.index].is_constant ||
+                                           (!masks_may_differ && is_one(mask_operand.index));
         }
     }
 }
 
 bool may_meet_elsewhere(const FunctionGraph& graph) {
     return MeetingSearch(graph).run();
+}
+
+bool asks_who_is_here(const Block& block) {
+    return std::any_of(block.instructions.begin(), block.instructions.end(),
+                       [](const GraphInstruction& instruction) { return is_query(instruction.inst); });
+}
+
+bool has_queries(const FunctionGraph& graph) {
+    return std::any_of(graph.blocks.begin(), graph.blocks.end(), asks_who_is_here);
+}
+
+bool meets_in_part(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks) {
+        OwnCompany is_of_active_lanes;
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            if (is_of_active_lanes(inst) || !is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
+            if (!instruction.meets_whole_warp && constant_of(graph, inst[Role::membermask]) != full_mask) return true;
+        }
+    }
+    return false;
+}
+
+bool gathers(const Block& block) {
+    OwnCompany is_of_active_lanes;
+    return std::any_of(block.instructions.begin(), block.instructions.end(), [&](const GraphInstruction& instruction) {
+        const ptx::Instruction& inst = instruction.inst;
+        if (is_of_active_lanes(inst) || is_query(inst)) return false;
+        return has_effect(inst, Effects::convergent | Effects::barrier);
+    });
+}
+
+bool split_at_queries(FunctionGraph& graph) {
+    bool changed = false;
+    for (BlockId block = 0; block < graph.blocks.size(); ++block) { // those that are split off, too
+        const std::vector<GraphInstruction>& instructions = graph.blocks[block].instructions;
+        OwnCompany is_of_active_lanes;
+        bool asks = false;
+        for (std::size_t i = 0; i < instructions.size(); ++i) {
+            const ptx::Instruction& inst = instructions[i].inst;
+            const bool is_own = is_of_active_lanes(inst);
+            const bool begins = is_query(inst)
+                                    ? !asks && i != 0
+                                    : asks && !is_own && has_effect(inst, Effects::convergent | Effects::barrier);
+            asks = asks || is_query(inst);
+            if (!begins) continue;
+            split_block(graph, block, i);
+            changed = true;
+            break;
+        }
+    }
+    return changed;
 }
 
 } // namespace ptarmigan::translator

@@ -15,7 +15,24 @@ namespace ptarmigan::translator {
 bool may_meet_elsewhere(const FunctionGraph& graph);
 
 /// Marks collectives with one member mask that all lanes of a warp which have not exited come to together, by the shape
-/// of the program alone. Needs compute_shapes(form masks) for steps of a whole warp.
-void mark_whole_meetings(FunctionGraph& graph);
+/// of the program alone. Needs compute_shapes(form masks) for steps of a whole warp. `lanes_wait`: for each other, so
+/// that they overtake each other behind what masks would have them join at.
+void mark_whole_meetings(FunctionGraph& graph, bool lanes_wait);
+
+/// Lanes ask which others are here (activemask).
+bool asks_who_is_here(const Block& block);
+bool has_queries(const FunctionGraph& graph);
+
+/// Some collective's members may be a part of the warp that is known at run time only. With program counters lanes wait
+/// there until no other can go on, which may be because it waits for them: behind the collective they give a lock back.
+/// Needs mark_whole_meetings().
+bool meets_in_part(const FunctionGraph& graph);
+
+/// Lanes wait in the block for others. Not for a query, nor at collectives of those that one in the block has named.
+bool gathers(const Block& block);
+
+/// Gives queries blocks of their own, which with program counters run for lanes of one round: they end before anything
+/// that others take part in. True if something changed.
+bool split_at_queries(FunctionGraph& graph);
 
 } // namespace ptarmigan::translator
