@@ -279,7 +279,7 @@ private:
             };
             const std::uint32_t rounds = unit_.options.barriers == BarrierForm::turns ? 1
                                          : point.waits                                ? looks_per_turn
-                                                                                      : rounds_per_turn;
+                                                                                      : point.rounds;
             interface.turns.push_back({point, rounds, stop, resume});
         }
         if (counters_)

@@ -132,16 +132,25 @@ TEST_CASE("prefetch: where steps take turns, the next turn's place while the loo
 }
 
 TEST_CASE("turns: where all rows of threads read one row of memory, far from the last round's", "[prefetch]") {
-    auto takes_turns = [](const std::string& begin, const std::string& step, std::array<std::uint32_t, 3> ntid = {32, 8, 1}) {
-        test::AnalysedKernel kernel(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + step), ntid, 32);
+    const std::string load = "add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use;
+    // Rounds in each turn.
+    auto takes_turns = [&](const std::string& begin, const std::string& step, std::array<std::uint32_t, 3> ntid = {32, 8, 1}) {
+        test::AnalysedKernel kernel(begin + loop(load + step), ntid, 32);
         translator::choose_turn_loops(kernel.graph, kernel.shape, false);
-        return kernel.graph.forest.loops.at(0).takes_turns;
+        translator::plan_prefetch(kernel.graph, kernel.shape, 32);
+        const translator::LoopInfo& info = kernel.graph.forest.loops.at(0);
+        if (!info.takes_turns) return 0u;
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions) CHECK_FALSE(instruction.prefetch); // rows of one set would drive others out
+        return info.turn_rounds;
     };
     const std::string column = "mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x; mov.u32 %r7, %tid.x; mad.lo.u32 %r5, %r5, %r6, %r7; mul.wide.u32 %rd6, %r5, 4; ";
     const std::string pitch = "mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;";
-    CHECK(takes_turns(column, pitch));
-    CHECK(takes_turns(column, "add.s64 %rd3, %rd3, 8192;"));
-    CHECK(takes_turns(column, pitch, {16, 16, 1}));
+    CHECK(takes_turns(column, pitch) == 16);
+    CHECK(takes_turns(column, "add.s64 %rd3, %rd3, 8192;") == 16);
+    CHECK(takes_turns(column, pitch, {16, 16, 1}) == 16);
+    // unrolled: as many rows in fewer rounds
+    CHECK(takes_turns(column, pitch + load + pitch + load + pitch + load + pitch) == 4);
     // nearer; one row of threads; each row its own; all lanes one word; by a number of the thread's in the block
     CHECK_FALSE(takes_turns(column, "add.s64 %rd3, %rd3, 1024;"));
     CHECK_FALSE(takes_turns(column, pitch, {32, 1, 1}));

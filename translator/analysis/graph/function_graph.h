@@ -118,6 +118,8 @@ struct LoopInfo {
     bool divergent_exit = false;     ///< lanes of a step may leave at different iterations
     bool cta_divergent_exit = false; ///< threads of the CTA may (implied by divergent_exit)
     bool takes_turns = false;        ///< steps may stop at its header while others run (plan_turns.h)
+    bool shares_rows = false;        ///< they do because all warps read the same rows of memory
+    std::uint32_t turn_rounds = 0;   ///< from one stop to the next
     bool waits_in_turns = false;     ///< they do because the loop waits for memory (region_waits.h)
 };
 inline constexpr std::uint32_t no_loop = 0xffffffffu;

@@ -158,7 +158,7 @@ private:
         if (stride && is_shorter(*stride, far)) return;
         const LoopInfo& info = graph_.forest.loops[loop];
         if (info.takes_turns) { // the next warp asks for its piece soon, and this one comes back in the next turn
-            plan_next_turn(instruction, loop);
+            if (!info.shares_rows) plan_next_turn(instruction, loop);
             return;
         }
         instruction.prefetch.ahead = std::int32_t(piece);

@@ -21,16 +21,22 @@ class FarWalks {
 public:
     FarWalks(const FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape), strides_(graph) {}
 
-    bool is_far(std::uint32_t loop) const {
-        const auto& blocks = graph_.forest.loops[loop].blocks;
-        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) {
-            const auto& instructions = graph_.blocks[block].instructions;
-            return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
-                if (!is_piece_of_a_row(instruction.inst) && !is_read_by_all_rows(instruction.inst)) return false;
+    /// Loads and stores of a loop, in each round, that go far to the next round's.
+    struct Accesses {
+        std::uint32_t shared_rows = 0, pieces = 0; ///< rows that all warps read; others
+    };
+
+    Accesses far_accesses(std::uint32_t loop) const {
+        Accesses result;
+        for (BlockId block : graph_.forest.loops[loop].blocks)
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
+                const bool is_shared = is_read_by_all_rows(instruction.inst);
+                if (!is_shared && !is_piece_of_a_row(instruction.inst)) continue;
                 const std::optional<std::int64_t> stride = strides_.of(instruction.inst[ptx::Role::a].index, loop);
-                return !stride || *stride >= far || *stride <= -far;
-            });
-        });
+                if (stride && *stride<far&& * stride> - far) continue;
+                ++(is_shared ? result.shared_rows : result.pieces);
+            }
+        return result;
     }
 
 private:
@@ -148,9 +154,13 @@ void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool every
     std::vector<bool> has_inner(loops.size(), false);
     for (const LoopInfo& loop : loops)
         if (loop.parent != no_loop) has_inner[loop.parent] = true;
-    for (std::uint32_t loop = 0; loop < loops.size(); ++loop)
-        loops[loop].takes_turns =
-            everywhere || (!has_inner[loop] && walks.is_far(loop) && !goes_lane_by_lane(graph, loops[loop]));
+    for (std::uint32_t loop = 0; loop < loops.size(); ++loop) {
+        const FarWalks::Accesses walk = has_inner[loop] ? FarWalks::Accesses() : walks.far_accesses(loop);
+        LoopInfo& info = loops[loop];
+        info.takes_turns = everywhere || (walk.shared_rows + walk.pieces > 0 && !goes_lane_by_lane(graph, loops[loop]));
+        info.shares_rows = walk.shared_rows > 0 && walk.pieces == 0;
+        info.turn_rounds = info.shares_rows ? std::max(rows_per_turn / walk.shared_rows, 1u) : rounds_per_turn;
+    }
 }
 
 std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& plan) {
@@ -162,6 +172,8 @@ std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& 
         const bool waits = waits_in_turns(graph, loop);
         if (!waits && !takes_turns(graph, loop)) continue;
         TurnPoint point{.header = loop.header, .latch = loop.latch, .waits = waits};
+        if (const std::uint32_t in_graph = graph.forest.loop_of[loop.header]; takes_turns(graph, loop))
+            point.rounds = graph.forest.loops[in_graph].turn_rounds;
         std::vector<BlockId> starts = plan.waiting_at_latch[number];
         starts.push_back(loop.header);
         std::vector<bool> wanted(graph.blocks.size(), false);

@@ -13,8 +13,11 @@ namespace ptarmigan::translator {
 /// From one stop to the next. Few, so that what the rounds of one step read stays in the first cache; measured in
 /// translator/analysis/README.md.
 constexpr std::uint32_t rounds_per_turn = 8;
+/// Rows that a step reads in one turn where the other warps of the CTA read the same ones. They may all lie in one set
+/// of the first cache, so nothing of the next turn is asked for meanwhile.
+constexpr std::uint32_t rows_per_turn = 16;
 
-/// Sets LoopInfo::takes_turns in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
+/// Sets LoopInfo::takes_turns, and how, in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
 /// and warps, read or write neighbouring elements that are far from the last round's and none go one by one, or whose
 /// warps all read the same such elements; with `everywhere` for all. Needs shapes.
 void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool everywhere);
@@ -25,6 +28,7 @@ bool goes_lane_by_lane(const FunctionGraph& graph, const LoopInfo& loop);
 /// A loop of a region at whose header a step may stop and go on later, and what it needs to know then.
 struct TurnPoint {
     BlockId header = no_block, latch = no_block;
+    std::uint32_t rounds = rounds_per_turn;
     bool waits = false;               ///< for what others do: they must have their turns
     std::vector<ValueId> live;        ///< values of the lanes in the loop and of those that wait behind it; sorted
     std::vector<BlockId> edge_masks;  ///< blocks that lanes may be waiting for
