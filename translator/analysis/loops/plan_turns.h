@@ -17,9 +17,9 @@ constexpr std::uint32_t rounds_per_turn = 8;
 /// of the first cache, so nothing of the next turn is asked for meanwhile.
 constexpr std::uint32_t rows_per_turn = 16;
 
-/// Sets LoopInfo::takes_turns, and how, in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
-/// and warps, read or write neighbouring elements that are far from the last round's and none go one by one, or whose
-/// warps all read the same such elements; with `everywhere` for all. Needs shapes.
+/// Sets LoopInfo::takes_turns, and how, in the forest of a graph in region form whose lanes are masked: for loops whose
+/// lanes, and warps, read or write neighbouring elements that are far from the last round's and none go one by one, or
+/// whose warps all read the same such elements; with `everywhere` for all. Needs shapes.
 void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool everywhere);
 
 /// Some atomics of the loop go to a place of each lane's own, one lane after the other: a round takes long.
