@@ -3,6 +3,7 @@
 
 #include "translator/kernel_abi.h"
 #include "translator/llvm/hoist_from_steps.h"
+#include "translator/llvm/rare_steps.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -53,6 +55,41 @@ bool is_in_shared_memory(const llvm::Instruction& access) {
     return name && name->getString() == "shared";
 }
 
+/// Vector registers of the CPU, as far as sums may take them.
+class Registers {
+public:
+    explicit Registers(const llvm::TargetTransformInfo& target)
+        : number_(target.getNumberOfRegisters(target.getRegisterClassForType(/*Vector=*/true))),
+          bits_(std::max<unsigned>(
+              128,
+              unsigned(target.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue()))) {}
+
+    unsigned needed_by(const llvm::Type& type) const {
+        const auto bits = unsigned(type.getPrimitiveSizeInBits().getFixedValue());
+        return std::max(1u, (bits + bits_ - 1) / bits_);
+    }
+    unsigned room() const { return number_ * share_of_sums / all_shares; }
+    unsigned room_in_parts() const { return number_ * share_of_sums_in_parts / all_shares; }
+
+private:
+    unsigned number_, bits_;
+};
+
+/// Whether a step's sums leave room for another step's, or go through in groups.
+bool may_jam(const llvm::BasicBlock& body, const Registers& registers) {
+    std::size_t links = 0;
+    unsigned needed = 0;
+    for (const llvm::Instruction& instruction : body) {
+        if (!sum_before(instruction)) continue;
+        ++links;
+        const bool is_last = llvm::none_of(instruction.users(), [&](const llvm::User* user) {
+            return sum_before(*llvm::cast<llvm::Instruction>(user)) == &instruction;
+        });
+        if (is_last) needed += registers.needed_by(*instruction.getType());
+    }
+    return links >= fewest_links && (needed * 2 <= registers.room() || needed > registers.room());
+}
+
 struct Chain {
     Instructions links;
     unsigned registers = 0;
@@ -60,13 +97,13 @@ struct Chain {
 
 class StepLoop {
 public:
-    StepLoop(llvm::Loop& loop, llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
-        : loop_(loop), body_(*loop.getHeader()), hoisted_(loop.getLoopPredecessor()),
+    StepLoop(llvm::Loop& loop, const RareSteps* rare, llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+        : loop_(loop), rare_(rare), body_(*loop.getHeader()), hoisted_(loop.getLoopPredecessor()),
           tree_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
           loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
           aliases_(analyses.getResult<llvm::AAManager>(function)),
           evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
-          target_(analyses.getResult<llvm::TargetIRAnalysis>(function)), builder_(function.getContext()) {}
+          vectors_(analyses.getResult<llvm::TargetIRAnalysis>(function)), builder_(function.getContext()) {}
 
     bool run() {
         if (loop_.getNumBlocks() != 1 || !hoisted_) return false;
@@ -79,6 +116,9 @@ public:
         write();
         return true;
     }
+
+    /// Behind run(), when no analysis is asked any more.
+    void join() const { join_rare_steps(*rare_, *marker_, starts_, count_); }
 
 private:
     /// One step's links, which must be products of what no link has computed.
@@ -103,7 +143,7 @@ private:
             const bool continues = before != chain_of.end() && sum->hasOneUse();
             if (!continues && behind_links.contains(sum)) return false;
             const std::size_t number = continues ? before->second : chains_.size();
-            if (!continues) chains_.push_back({{}, registers_of(*instruction.getType())});
+            if (!continues) chains_.push_back({{}, vectors_.needed_by(*instruction.getType())});
             chains_[number].links.push_back(&instruction);
             chain_of[&instruction] = number;
             is_link_.insert(&instruction);
@@ -115,22 +155,9 @@ private:
         return links >= fewest_links && longest >= shortest_chain;
     }
 
-    unsigned registers_of(const llvm::Type& type) const {
-        const auto bits = unsigned(type.getPrimitiveSizeInBits().getFixedValue());
-        const unsigned width = register_bits();
-        return std::max(1u, (bits + width - 1) / width);
-    }
-
-    unsigned register_bits() const {
-        return std::max<unsigned>(
-            128,
-            unsigned(target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue()));
-    }
-
     /// Steps that go side by side; false if it stays one with room for its sums.
     bool choose_count() {
-        room_ =
-            target_.getNumberOfRegisters(target_.getRegisterClassForType(/*Vector=*/true)) * share_of_sums / all_shares;
+        room_ = vectors_.room();
         unsigned registers = 0;
         for (const Chain& chain : chains_) registers += chain.registers;
         count_ = 1;
@@ -138,7 +165,7 @@ private:
             if (rounds_ % count == 0 && count * links_ <= most_links) count_ = count;
         if (count_ > 1) return true;
         const bool parts = registers > room_ && links_ <= most_links;
-        room_ = room_ * share_of_sums_in_parts / share_of_sums; // rows of factors, too
+        room_ = vectors_.room_in_parts(); // rows of factors, too
         return parts;
     }
 
@@ -417,13 +444,33 @@ private:
             for (llvm::Instruction* hint : hints_)
                 copy_of(*hint, [&](llvm::Value* operand) { return value(copy, operand); });
         write_chains();
+        if (rare_) marker_ = write_test(old);
         write_stores(/*all=*/true);
         for (llvm::Instruction* instruction : old)
             for (llvm::Use& use : llvm::make_early_inc_range(instruction->uses()))
                 if (!is_here(use.getUser())) use.set(value(count_ - 1, instruction));
         for (llvm::Use& use : end->operands())
             if (!llvm::isa<llvm::BasicBlock>(use.get())) use.set(value(count_ - 1, use.get()));
+        if (rare_)
+            for (const auto& [phi, other] : rare_->phis) starts_.push_back(value(0, phi));
         close(old);
+    }
+
+    /// Whether any of the steps is rare, behind all that the loop's end and what is behind it need.
+    llvm::Instruction* write_test(const Instructions& old) {
+        for (llvm::Instruction* instruction : old)
+            if (llvm::any_of(instruction->users(), [&](const llvm::User* user) {
+                    return !is_here(user) || llvm::isa<llvm::PHINode>(user) ||
+                           llvm::cast<llvm::Instruction>(user)->isTerminator();
+                }))
+                value(count_ - 1, instruction);
+        llvm::Value* any = nullptr;
+        for (unsigned copy = 0; copy < count_; ++copy) {
+            llvm::Value* holds = value(copy, rare_->test);
+            if (!rare_->holds_if) holds = builder_.CreateNot(holds);
+            any = any ? builder_.CreateOr(any, holds) : holds;
+        }
+        return builder_.Insert(new llvm::FreezeInst(any), "rare.steps");
     }
 
     void write_chains() {
@@ -448,7 +495,7 @@ private:
                         write_link(members[i].copy, *members[i].chain->links[level]);
                 builder_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
             }
-            write_stores(/*all=*/false);
+            if (!rare_) write_stores(/*all=*/false);
         }
     }
 
@@ -476,6 +523,9 @@ private:
     }
 
     llvm::Loop& loop_;
+    const RareSteps* rare_; ///< or null
+    llvm::Instruction* marker_ = nullptr;
+    llvm::SmallVector<llvm::Value*, 4> starts_;
     llvm::BasicBlock& body_;
     llvm::BasicBlock *hoisted_,
         *before_ = nullptr; ///< in front of the loop: what others have moved there, and the edge
@@ -483,7 +533,7 @@ private:
     llvm::LoopInfo& loops_;
     llvm::AAResults& aliases_;
     llvm::ScalarEvolution& evolution_;
-    const llvm::TargetTransformInfo& target_;
+    const Registers vectors_;
     llvm::IRBuilder<> builder_;
     unsigned rounds_ = 0, count_ = 1, room_ = 0;
     std::size_t links_ = 0;
@@ -504,13 +554,31 @@ private:
 } // namespace
 
 llvm::PreservedAnalyses JamSteps::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    const Registers registers(analyses.getResult<llvm::TargetIRAnalysis>(function));
+    const std::vector<RareSteps> rare =
+        part_rare_steps(analyses.getResult<llvm::LoopAnalysis>(function),
+                        [&](const llvm::BasicBlock& body) { return may_jam(body, registers); });
+    if (!rare.empty()) analyses.invalidate(function, llvm::PreservedAnalyses::none());
     auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
-    bool changed = false;
+    bool changed = !rare.empty();
+    llvm::SmallPtrSet<const RareSteps*, 4> jammed;
+    std::vector<std::unique_ptr<StepLoop>> with_rare;
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
         const llvm::BasicBlock* latch = loop->getLoopLatch();
         if (!latch || !latch->getTerminator()->getMetadata(steps_metadata)) continue;
-        changed |= StepLoop(*loop, function, analyses).run();
+        const auto parted =
+            llvm::find_if(rare, [&](const RareSteps& steps) { return steps.usual == loop->getHeader(); });
+        const RareSteps* steps = parted == rare.end() ? nullptr : &*parted;
+        auto steps_loop = std::make_unique<StepLoop>(*loop, steps, function, analyses);
+        if (!steps_loop->run()) continue;
+        changed = true;
+        if (!steps) continue;
+        jammed.insert(steps);
+        with_rare.push_back(std::move(steps_loop));
     }
+    for (const auto& steps : with_rare) steps->join();
+    for (const RareSteps& steps : rare)
+        if (!jammed.contains(&steps)) join_rare_steps(steps);
     return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
 }
 
