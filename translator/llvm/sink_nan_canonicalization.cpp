@@ -127,7 +127,24 @@ bool is_blind(const Instruction& instruction) {
     if (isa<FCmpInst, FPToSIInst, FPToUIInst>(instruction)) return true;
     if (isa<StoreInst, FreezeInst>(instruction)) return instruction.getMetadata(any_nan_metadata) != nullptr;
     const auto* call = dyn_cast<IntrinsicInst>(&instruction);
-    return call && (call->getIntrinsicID() == Intrinsic::fptosi_sat || call->getIntrinsicID() == Intrinsic::fptoui_sat);
+    if (!call) return false;
+    switch (call->getIntrinsicID()) {
+    case Intrinsic::fptosi_sat:
+    case Intrinsic::fptoui_sat:
+    case Intrinsic::x86_avx_cvt_ps2dq_256:
+    case Intrinsic::x86_avx_cvtt_ps2dq_256:
+    case Intrinsic::x86_avx512_mask_cvtps2dq_512:
+    case Intrinsic::x86_avx512_mask_cvttps2dq_512:
+    case Intrinsic::x86_avx512_mask_cvtps2udq_512:
+    case Intrinsic::x86_avx512_mask_cvttps2udq_512: return true;
+    // As the conversions to integers use it: no NaN comes out.
+    case Intrinsic::x86_avx512_mask_fixupimm_ps_512: {
+        const auto* table = dyn_cast<Constant>(call->getArgOperand(2));
+        const auto* answers = table ? dyn_cast_or_null<ConstantInt>(table->getSplatValue()) : nullptr;
+        return answers && answers->getZExtValue() == nan_as_zero_table;
+    }
+    default: return false;
+    }
 }
 
 class Rewriter {

@@ -5,10 +5,14 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Value.h>
 
+#include <cstdint>
+
 namespace ptarmigan::translator {
 
 /// On a store: whoever loads the value canonicalises it, so that any NaN will do. On a freeze: whoever uses it does.
 inline constexpr const char* any_nan_metadata = "ptarmigan.any_nan";
+/// vfixupimmps' table that makes zeros of NaNs, quiet and signalling, and leaves the rest.
+inline constexpr std::uint64_t nan_as_zero_table = 0x88;
 
 /// The x of `x is NaN ? 0x7fffffff : x`; null for anything else.
 llvm::Value* canonicalized(const llvm::Value* value);

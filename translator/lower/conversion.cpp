@@ -100,12 +100,19 @@ Value* saturating_conversion(Ir& ir, Value* value, unsigned bits, bool is_signed
 Value* float_to_integer(WarpEmitter& e, const Instruction& inst, Value* value, ScalarType from, ScalarType to) {
     Ir& ir = e.ir();
     if (is_half(from)) value = widen_to_float(ir, value);
-    value = to_integral(ir, value, inst);
     unsigned bits = ptx::bit_size(to);
     bool sign = ptx::is_signed(to);
     // Narrow results through 32 bits: vectors convert to 32 and 64.
     unsigned work = std::max(bits, 32u);
-    Value* result = saturating_conversion(ir, value, work, sign);
+    const Word mode = inst.one_of({Word::rni, Word::rzi, Word::rmi, Word::rpi});
+    Value* result = nullptr;
+    if (work == 32 && (mode == Word::rni || mode == Word::rzi))
+        result = convert_by_instruction(e, value, mode == Word::rni, sign);
+    if (result && bits == 32) return result;
+    if (!result) {
+        value = to_integral(ir, value, inst);
+        result = saturating_conversion(ir, value, work, sign);
+    }
     if (work != bits) result = saturate_integer(ir, result, sign ? ScalarType::s32 : ScalarType::u32, to);
     if (from != ScalarType::f64 && bits < 64) return result;
     return ir.CreateSelect(is_nan(ir, value), integer(result, 1ull << (bits - 1)), result);

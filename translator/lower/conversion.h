@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conversions between floating formats share.
+// What the conversions share.
 #pragma once
 
 #include "translator/lower/lane_math.h"
@@ -17,6 +17,10 @@ struct SmallFloat {
 };
 /// The format of an element of e4m3x2, e5m2x4 and so on.
 SmallFloat small_float(ScalarType type);
+
+/// To the nearest even number or toward zero, as 32-bit integers, clamped to their range; NaN gives zero, of doubles
+/// the top bit. Null where the CPU has no instruction for it, and of scalars.
+Value* convert_by_instruction(WarpEmitter& e, Value* value, bool nearest, bool is_signed);
 
 /// Infinity becomes `largest` (the format's largest finite number) with the same sign: .satfinite.
 Value* clamp_finite(Ir& ir, Value* value, Value* largest);

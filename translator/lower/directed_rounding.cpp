@@ -84,6 +84,32 @@ Value* fix_zero_sign(Ir& ir, FloatOperation operation, Values v, Value* result, 
     return ir.CreateSelect(exact_zero, real(result, -0.0), result);
 }
 
+/// a * b + c where c is a constant at least twice the product: the sum's rounding error has the sign of a * b + (c -
+/// the nearest sum), where that difference is exact (Sterbenz) and the product is no less than a float can be. Null for
+/// others. expf rounds its exponent so.
+Value* dominated_sum(Ir& ir, Values v, Rounding mode) {
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(v[2]);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+    const std::optional<double> a = magnitude_bound(v[0]), b = magnitude_bound(v[1]), c = magnitude_bound(v[2]);
+    if (!number || !a || !b || !c) return nullptr;
+    // Constants are their own bound, and all but one factor are 1 or more.
+    const auto is_whole = [](Value* factor) {
+        return llvm::isa<llvm::Constant>(factor) && *magnitude_bound(factor) >= 1;
+    };
+    if (!is_whole(v[0]) && !is_whole(v[1])) return nullptr;
+    if (*a * *b * 2 > *c || *c < 0x1p-60 || *c > 0x1p100) return nullptr;
+    llvm::Type* type = v[0]->getType();
+    Value* nearest = ir.CreateIntrinsic(In::fma, {type}, {v[0], v[1], v[2]});
+    Value* error = ir.CreateIntrinsic(In::fma, {type}, {v[0], v[1], ir.CreateFSub(v[2], nearest)});
+    // The result has the sign of c; down, or up, is a step of its magnitude.
+    const bool negative = number->isNegative();
+    const bool lowers = mode == Rounding::down || (mode == Rounding::toward_zero && !negative);
+    Value* wrong = lowers ? ir.CreateFCmpOLT(error, real(error, 0)) : ir.CreateFCmpOGT(error, real(error, 0));
+    Value* stepped = lowers == negative ? next_away_from_zero(ir, nearest) : next_toward_zero(ir, nearest);
+    return ir.CreateSelect(wrong, stepped, nearest);
+}
+
 } // namespace
 
 Value* directed(WarpEmitter& e, FloatOperation operation, Values operands, Rounding mode) {
@@ -94,6 +120,8 @@ Value* directed(WarpEmitter& e, FloatOperation operation, Values operands, Round
                                                 "fma_round_f64", "div_round_f64", "sqrt_round_f64"};
         return call_lanes(e, names[unsigned(operation)], operands, ir.getDoubleTy(), unsigned(mode));
     }
+    if (operation == FloatOperation::fma)
+        if (Value* sum = dominated_sum(ir, operands, mode)) return sum;
     Value* carrier = double_carrier(ir, operation, operands);
     Value* result = narrow_to_float(ir, carrier, mode);
     Value* nonzero = ir.CreateFCmpUNE(carrier, real(carrier, 0));

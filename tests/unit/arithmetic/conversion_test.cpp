@@ -128,6 +128,12 @@ TEST_CASE("conversion: integer to half and bfloat", "[conversion]") {
 }
 
 TEST_CASE("conversion: float and double to integer", "[conversion]") {
+    std::vector<Operands> doubles = operands(Kind::f64), floats = operands(Kind::f32);
+    for (double limit : {-0x1p31, 0x1p31, 0x1p32})
+        for (int i = -8; i <= 8; ++i) {
+            doubles.push_back({to_bits(limit + i * 0.25)});
+            floats.push_back({to_bits(float(limit)) + unsigned(i)});
+        }
     for (const Integer& to : integers)
         for (const Mode& mode : integer_modes) {
             auto integral = [&](double v) {
@@ -138,13 +144,13 @@ TEST_CASE("conversion: float and double to integer", "[conversion]") {
             };
             std::uint64_t top = 1ull << (to.bits - 1);
             check_statement({std::string("cvt.") + mode.name + "." + to.name + ".f32 %d, %a;", to.bits, 32},
-                            operands(Kind::f32), [&](const Operands& o) {
+                            floats, [&](const Operands& o) {
                                 double v = from_bits<float>(o[0]);
                                 if (std::isnan(v)) return to.bits == 64 ? top : 0;
                                 return clamp_to(integral(v), to);
                             });
             check_statement({std::string("cvt.") + mode.name + "." + to.name + ".f64 %d, %a;", to.bits, 64},
-                            operands(Kind::f64), [&](const Operands& o) {
+                            doubles, [&](const Operands& o) {
                                 double v = from_bits<double>(o[0]);
                                 return std::isnan(v) ? top : clamp_to(integral(v), to);
                             });

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace ptarmigan::test;
 
 namespace {
@@ -70,6 +72,27 @@ template <typename T> void all_roundings() {
 }
 
 } // namespace
+
+// A saturated factor, a constant one and an addend that outweighs their product, as in expf; and one that does not.
+TEST_CASE("float: directed sums with a bounded product", "[float]") {
+    struct Sum {
+        const char* constants;
+        float factor, addend;
+    };
+    const Sum sums[] = {{"0f437C0000, 0f4B400001", 252.0f, 12582913.0f}, {"0fC37C0000, 0f4B400001", -252.0f, 12582913.0f},
+                        {"0f437C0000, 0fCB400001", 252.0f, -12582913.0f}, {"0f3F800000, 0fC0000000", 1.0f, -2.0f},
+                        {"0f3FC00000, 0f40000000", 1.5f, 2.0f},           {"0f3F000000, 0f3F800000", 0.5f, 1.0f}};
+    std::vector<Operands> in = operands(Kind::f32);
+    for (unsigned i = 0; i < 3000; ++i) in.push_back({to_bits(float(i * 2654435761u) * 0x1p-32f)});
+    for (const Sum& sum : sums)
+        for (const Mode& mode : modes) {
+            const std::string text = std::string("cvt.sat.f32.f32 %w0, %a; fma.") + mode.name + ".f32 %d, %w0, ";
+            check_statement({text + sum.constants + ";", 32, 32}, in, [&](const Operands& o) {
+                const float a = from_bits<float>(o[0]), saturated = a > 0 ? std::min(a, 1.0f) : 0.0f;
+                return in_mode<float>(mode.host, [&] { return std::fma(saturated, sum.factor, sum.addend); });
+            });
+        }
+}
 
 // From sm_20 on mad is fma (manual 9.7.3.7).
 TEST_CASE("float: mad is fused", "[float]") {
