@@ -69,6 +69,7 @@ struct Row {
     /// AArch64 has no accesses under masks and none of eight vectors: parts of what was noted, for which the step's threads are
     /// named.
     bool in_parts = false;
+    int reader = -1; ///< thread that narrow steps hand thread 13's address to
 };
 
 /// Thread `first` is the first behind the end.
@@ -86,6 +87,11 @@ Row halves_used(Row row) {
 
 Row in_parts(Row row) {
     row.in_parts = true;
+    return row;
+}
+
+Row handed_on(int reader, Row row) {
+    row.reader = reader;
     return row;
 }
 
@@ -140,6 +146,7 @@ const Row rows[] = {
     {"atomic at one place", "red.global.add.u32 [%rd2], %r3;", 0, 0, 0, true},
     {"shared", in_shared("ld.shared.u32 %r5, [%r7];")},
     {"shared atomic", in_shared("atom.shared.add.u32 %r5, [%r7], %r3;")},
+    handed_on(20, {"rows of matrices", in_shared("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5,%r6,%r3,%r4}, [%r7];")}),
     {"copy", scattered("mad.lo.u32 %r7, %r1, 16, %r2; cp.async.ca.shared.global [%r7], [%rd3], 16;")},
     {"padded copy", scattered("mad.lo.u32 %r7, %r1, 16, %r2; cp.async.ca.shared.global [%r7], [%rd3], 16, %r4;")},
 };
@@ -171,8 +178,8 @@ bool names_step_of(int thread, const std::string& said) {
            thread <= last;
 }
 
-/// `under_masks`: every access is.
-void check_rows(const std::function<void()>& configure, bool under_masks = false) {
+/// `under_masks`: every access is. `in_quick_code`: stores of whole steps may be parts, too.
+void check_rows(const std::function<void()>& configure, bool under_masks = false, bool in_quick_code = false) {
     utsname host{};
     const bool has_parts = uname(&host) == 0 && std::strcmp(host.machine, "aarch64") == 0;
     const int sve_bytes = prctl(PR_SVE_GET_VL); // in the lower half
@@ -191,12 +198,16 @@ void check_rows(const std::function<void()>& configure, bool under_masks = false
         CHECK(said.find("kernel k: illegal address") != std::string::npos);
         CHECK(said.find("<ptx> PTX line " + std::to_string(line) + ", block (0,0,0), ") != std::string::npos);
         // Intel's CPUs name an address inside of what a vector store was refused; the first thread behind the end is right then.
-        const auto names = [&](int thread) { return said.find("thread (" + std::to_string(thread) + ",0,0)\n") != std::string::npos; };
-        const bool one = names(expected_thread(row, said)) || (row.stride != 0 && names(std::max(row.first, row.from)));
+        const auto names = [&](int thread) {
+            const std::string name = "thread (" + std::to_string(thread) + ",0,0)";
+            return said.find(name + "\n") != std::string::npos || said.find(name + ", in quick code\n") != std::string::npos;
+        };
+        const bool one = names(expected_thread(row, said)) || (row.stride != 0 && names(std::max(row.first, row.from))) || names(row.reader);
         // Under a mask that is known at run time only, the step's threads are named.
         const bool all = said.find("thread (0,0,0) and ") != std::string::npos || said.find("threads (0,0,0) to ") != std::string::npos;
         const bool in_parts = row.in_parts || ((under_masks || has_sve_code) && row.stride != 0);
-        const bool part = has_parts && in_parts && names_step_of(expected_thread(row, said), said);
+        const bool is_part = (has_parts && in_parts) || (in_quick_code && row.stride != 0);
+        const bool part = is_part && names_step_of(expected_thread(row, said), said);
         CHECK((row.all ? all : one || (row.may_be_cut && all) || part));
     }
 }
@@ -207,6 +218,13 @@ TEST_CASE("fault: thread", "[.]") { check_rows([] {}); }
 
 TEST_CASE("fault: thread_of_32_lanes", "[.]") {
     check_rows([] { setenv("PTARMIGAN_LANES", "32", 1); });
+}
+
+TEST_CASE("fault: thread_of_quick_code", "[.]") {
+    check_rows([] {
+        setenv("PTARMIGAN_LANES", "32", 1);
+        setenv("PTARMIGAN_TIER", "quick", 1);
+    }, false, true);
 }
 
 TEST_CASE("fault: thread_without_gathers", "[.]") {

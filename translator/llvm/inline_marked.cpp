@@ -21,6 +21,14 @@ void forget_aliases(llvm::Function& function, llvm::CallBase& call) {
     }
 }
 
+/// A call takes about as much code as so many instructions of its callee.
+constexpr std::size_t call_size = 16;
+
+/// Copies of the function in the place of its calls would be more code than the calls are.
+bool is_shorter_once(const llvm::Function& function, std::size_t calls) {
+    return (calls - 1) * function.getInstructionCount() > calls * call_size;
+}
+
 } // namespace
 
 llvm::PreservedAnalyses InlineMarked::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
@@ -36,9 +44,14 @@ llvm::PreservedAnalyses InlineMarked::run(llvm::Module& module, llvm::ModuleAnal
         for (llvm::User* user : function.users())
             if (auto* call = llvm::dyn_cast<llvm::CallBase>(user); call && call->getCalledFunction() == &function)
                 calls.insert(call);
+        if (for_short_code_ && !calls.empty() && is_shorter_once(function, calls.size())) {
+            function.removeFnAttr(llvm::Attribute::AlwaysInline);
+            function.addFnAttr(llvm::Attribute::NoInline);
+            continue;
+        }
         for (llvm::CallBase* call : calls) {
             llvm::InlineFunctionInfo info(assumptions);
-            if (!notes_aliases_) forget_aliases(function, *call);
+            if (for_short_code_) forget_aliases(function, *call);
             llvm::InlineFunction(*call, info, /*MergeAttributes=*/true,
                                  &functions.getResult<llvm::AAManager>(function));
         }

@@ -11,12 +11,13 @@ namespace ptarmigan::translator {
 /// with the square of the blocks of a loop.
 class InlineMarked : public llvm::PassInfoMixin<InlineMarked> {
 public:
-    /// `notes_aliases`: what the callee knows of its arguments' aliases is noted in the copy.
-    explicit InlineMarked(bool notes_aliases) : notes_aliases_(notes_aliases) {}
+    /// `for_short_code`: what takes less code as one function that is called stays one, and what a callee knows of its
+    /// arguments' aliases is not noted in the copies.
+    explicit InlineMarked(bool for_short_code) : for_short_code_(for_short_code) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
 
 private:
-    bool notes_aliases_;
+    bool for_short_code_;
 };
 
 } // namespace ptarmigan::translator

@@ -102,7 +102,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
-    passes.addPass(InlineMarked(full));
+    passes.addPass(InlineMarked(/*for_short_code=*/!full));
     passes.addPass(llvm::GlobalDCEPass()); // builtins, once inlined
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(late)));
     passes.run(module, modules);

@@ -3,6 +3,7 @@
 // Groups then have nothing to wait for. Launches that want other moments (PTARMIGAN_ASYNC) call the service instead.
 #include "translator/lower/access_mark.h"
 #include "translator/lower/async_call.h"
+#include "translator/lower/lane_access.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/memory_access.h"
@@ -32,6 +33,20 @@ Value* source_sizes(WarpEmitter& e, const ptx::Operand& operand, unsigned bytes)
     if (operand.type == ScalarType::pred)
         return ir.CreateSelect(value, llvm::Constant::getNullValue(full->getType()), full);
     return ir.CreateZExtOrTrunc(value, full->getType());
+}
+
+/// Lane by lane, in a loop.
+void copy_in_loop(WarpEmitter& e, const MemoryAccess& to, const MemoryAccess& from, unsigned bytes) {
+    Ir& ir = e.ir();
+    LaneArray targets(e, e.broadcast(to.address.address)), sources(e, e.broadcast(from.address.address));
+    llvm::Type* type = bytes <= 8 ? static_cast<llvm::Type*>(ir.getIntNTy(8 * bytes))
+                                  : llvm::FixedVectorType::get(ir.getInt64Ty(), bytes / 8);
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
+        llvm::LoadInst* data = ir.CreateAlignedLoad(type, pointer(e, sources.get(lane)), llvm::Align(bytes));
+        tag_space(e, data, from.address.space);
+        tag_space(e, ir.CreateAlignedStore(data, pointer(e, targets.get(lane)), llvm::Align(bytes)), to.address.space);
+    });
 }
 
 /// Lane by lane: bytes at and behind the lane's size are zero and the source behind it is not touched.
@@ -90,6 +105,8 @@ void cp_async(WarpEmitter& e, const Instruction& inst) {
         const MemoryAccess from = side(e, inst[Role::a], StateSpace::global, bytes);
         if (padded)
             copy_padded(e, to, from, sizes, bytes);
+        else if (goes_in_loops(e))
+            copy_in_loop(e, to, from, bytes);
         else
             store_lanes(e, to, load_lanes(e, from));
     });

@@ -276,6 +276,14 @@ bool is_at_distances(WarpEmitter& e, const MemoryAccess& access) {
            access.address.address.is_affine() && !access.address.guard;
 }
 
+bool goes_in_loops(WarpEmitter& e) {
+    return e.width() > 1 && e.options().optimization == Optimization::least;
+}
+
+bool goes_in_loops(WarpEmitter& e, const MemoryAccess& access) {
+    return goes_in_loops(e) && access.bytes * access.count > word_bytes(access);
+}
+
 Value* to_element(WarpEmitter& e, Value* bits, llvm::Type* element) {
     return e.ir().CreateBitCast(bits, e.like(element, bits));
 }
@@ -319,6 +327,7 @@ llvm::SmallVector<Value*, 8> from_words(WarpEmitter& e, const MemoryAccess& acce
 }
 
 llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) {
+    if (goes_in_loops(e, access)) return gather_in_loop(e, access);
     const bool one_by_one = !e.options().target.avx512 || is_at_distances(e, access);
     Value* addresses = is_at_distances(e, access) ? nullptr : e.broadcast(access.address.address);
     unsigned word = word_bytes(access);
@@ -346,6 +355,7 @@ void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<
 }
 
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    if (goes_in_loops(e, access)) return scatter_in_loop(e, access, values);
     const bool constant_distances = is_at_distances(e, access);
     Value* addresses = constant_distances ? nullptr : e.broadcast(access.address.address);
     const ValueList words = to_words(e, access, values);

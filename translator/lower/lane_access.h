@@ -16,7 +16,14 @@ llvm::SmallVector<llvm::Value*, 8> gather(WarpEmitter& e, const MemoryAccess& ac
 /// Stores values[k] (<W x T>) as element k of each active lane, in the order of the lanes where addresses coincide.
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
 
-/// The same for arms that hardly ever run: a loop over the active lanes, a fraction of the code.
+/// Code that is made quickly, for steps of several lanes: what would be spelled out for each of them is a loop, because
+/// the time goes with the number of instructions, and such code runs no slower.
+bool goes_in_loops(WarpEmitter& e);
+/// It moves several words for each lane in a loop.
+bool goes_in_loops(WarpEmitter& e, const MemoryAccess& access);
+
+/// The same for arms that hardly ever run, and for goes_in_loops(): a loop over the active lanes, a fraction of the
+/// code.
 llvm::SmallVector<llvm::Value*, 8> gather_in_loop(WarpEmitter& e, const MemoryAccess& access);
 void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
 

@@ -7,6 +7,8 @@
 
 #include "translator/lower/access_mark.h"
 #include "translator/lower/collective_call.h"
+#include "translator/lower/lane_access.h"
+#include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/lane_pointers.h"
 #include "translator/lower/memory_access.h"
@@ -181,6 +183,28 @@ ValueList load_rows(WarpEmitter& e, const LaneAddress& address, unsigned count, 
         Value* matrix = join_lanes(ir, parts);
         result.push_back(is_transposed ? transposed(ir, matrix) : matrix);
     }
+    return result;
+}
+
+/// The same in less code.
+ValueList load_rows_in_loop(WarpEmitter& e, const LaneAddress& address, unsigned count, bool is_transposed) {
+    Ir& ir = e.ir();
+    auto* type = llvm::FixedVectorType::get(ir.getInt32Ty(), row_lanes);
+    auto* matrix_type = llvm::FixedVectorType::get(ir.getInt32Ty(), rows * row_lanes);
+    const LaneArray addresses(e, e.broadcast(address.address));
+    llvm::AllocaInst* matrices = e.take_lane_slot(llvm::ArrayType::get(matrix_type, count));
+    e.for_each_lane(ir.getInt64((std::uint64_t{1} << rows * count) - 1), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
+        llvm::LoadInst* load = ir.CreateAlignedLoad(type, pointer(e, addresses.get(lane)), llvm::Align(row_bytes));
+        tag_space(e, load, address.space);
+        ir.CreateAlignedStore(load, ir.CreateGEP(type, matrices, lane), llvm::Align(row_bytes));
+    });
+    ValueList result;
+    for (unsigned m = 0; m < count; ++m) {
+        Value* matrix = ir.CreateLoad(matrix_type, ir.CreateConstGEP1_64(matrix_type, matrices, m));
+        result.push_back(is_transposed ? transposed(ir, matrix) : matrix);
+    }
+    e.return_lane_slot(matrices);
     return result;
 }
 
@@ -372,7 +396,7 @@ Value* addressing_lanes(WarpEmitter& e, const Instruction& inst) {
 
 void ldmatrix(WarpEmitter& e, const Instruction& inst) {
     const LaneAddress address = row_addresses(e, inst);
-    const auto load = whole_warp(e) ? load_rows : load_words;
+    const auto load = !whole_warp(e) ? load_words : goes_in_loops(e) ? load_rows_in_loop : load_rows;
     const ValueList matrices = if_whole(e, [&] {
         check_rows(e, inst, address);
         return load(e, address, matrix_count(inst), inst.has(Word::trans));

@@ -186,7 +186,7 @@ MemoryAccess unguarded(MemoryAccess access) {
 
 /// Every lane on its own.
 ValueList load_each_lane(WarpEmitter& e, const MemoryAccess& access) {
-    return wants_rows(e, access) ? load_rows(e, access) : gather(e, access);
+    return wants_rows(e, access) && !goes_in_loops(e) ? load_rows(e, access) : gather(e, access);
 }
 
 ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
@@ -230,10 +230,11 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             if (maskable) condition = both(e, condition, lies_in_shared_memory(e, access, *plan));
             if (!condition) return fast();
             // Where only the guard decides, lanes wrap: that hardly ever happens.
-            const bool rare = condition == access.address.guard && e.width() > 1;
+            const bool rare = (condition == access.address.guard && e.width() > 1) || goes_in_loops(e);
             return choose(e, condition, fast, [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
         }
     }
+    if (goes_in_loops(e, access)) return gather_in_loop(e, access);
     if (std::optional<NeighbourAccess> near = load_of_neighbours(e, access))
         return choose(
             e, near->condition, [&] { return load_chunks(e, near->access, near->plan); },
@@ -290,7 +291,7 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
             Value* condition = chunk_condition(e, access, maskable);
             if (maskable) condition = both(e, condition, lies_in_shared_memory(e, access, *plan));
             auto slow = [&]() -> ValueList {
-                const bool rare = condition == access.address.guard && e.width() > 1;
+                const bool rare = (condition == access.address.guard && e.width() > 1) || goes_in_loops(e);
                 if (rare)
                     scatter_in_loop(e, access, values);
                 else
@@ -304,6 +305,7 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
             return;
         }
     }
+    if (goes_in_loops(e, access)) return scatter_in_loop(e, access, values);
     if (std::optional<NeighbourAccess> near = store_of_neighbours(e, access))
         choose(
             e, near->condition,

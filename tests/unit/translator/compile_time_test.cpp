@@ -93,6 +93,31 @@ TEST_CASE("quick code asks a whole warp which of its lanes are together") {
     CHECK(width("activemask.b32 %r1;") == 32);
 }
 
+TEST_CASE("quick code of a statement is short") {
+    const auto bytes_of_one = [](const std::string& statement, unsigned lanes) {
+        const auto size = [&](unsigned count) {
+            std::string body = ".reg .f32 %f; .reg .b32 %s, %m<4>; .shared .align 16 .b8 window[4096];\n"
+                               "mov.u32 %s, window; mad.lo.u32 %s, %x, 16, %s; mov.b32 %f, %x; mov.u32 %m0, %x;\n";
+            for (unsigned i = 0; i < count; ++i) body += statement + "\n";
+            const auto loader = ptx::ModuleLoader::load(kernel(body + "mov.b32 %x, %f; add.u32 %x, %x, %m0;"), "short.ptx");
+            translator::CompileOptions options;
+            options.target = translator::named_target("x86-64-v4");
+            options.optimization = translator::Optimization::least;
+            options.lane_width = lanes;
+            translator::BlockShape shape;
+            shape.ntid[0] = 128;
+            return translator::compile(*loader, "k", shape, options).image.code_size;
+        };
+        return (size(300) - size(100)) / 200; // of whole pages
+    };
+    CHECK(bytes_of_one("ex2.approx.ftz.f32 %f, %f;", 1) < 50); // a call
+    CHECK(bytes_of_one("ex2.approx.ftz.f32 %f, %f;", 32) < 200);
+    // Loops over the lanes.
+    CHECK(bytes_of_one("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%m0, %m1, %m2, %m3}, [%s];", 32) < 500);
+    CHECK(bytes_of_one("cp.async.cg.shared.global [%s], [%b], 16;", 32) < 1500);
+    CHECK(bytes_of_one("ld.shared.v4.u32 {%m0, %m1, %m2, %m3}, [%s]; add.u32 %s, %m0, %s;", 32) < 1500);
+}
+
 TEST_CASE("the time to compile grows with the number of branches, not with its square") {
     for (const unsigned lanes : {1u, 8u})
         for (const translator::Optimization optimization : {translator::Optimization::least, translator::Optimization::full}) {
