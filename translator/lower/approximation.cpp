@@ -70,10 +70,15 @@ Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) 
     return ftz ? flush_subnormal(ir, result) : result;
 }
 
-/// Where the model takes no longer than the polynomial: with AVX-512 sines (4.1 ns for 16 lanes on a Zen 5, where the
-/// double precision of the fast form's reduction takes 6.0) and logarithms that flush (3.3 and 3.6).
+/// Where the model takes no longer than the polynomial (ns for 16 lanes on a Zen 5): with AVX-512 sines (3.7, where the
+/// double precision of the fast form's reduction takes 6.0) and logarithms that flush (2.5 and 3.6), with VBMI all
+/// logarithms (2.8 and 2.7, but cbrtf 10.4 and 12.9) and powers that flush (2.4 and 2.5, expf 4.9 and 5.8).
 bool is_model_fast(WarpEmitter& e, std::string_view function, bool ftz) {
-    return e.options().target.avx512 && (function == "sin" || function == "cos" || (function == "lg2" && ftz));
+    if (!e.options().target.avx512) return false;
+    const bool short_model = has_feature(e, "avx512vbmi");
+    if (function == "ex2") return ftz && short_model;
+    if (function == "lg2") return ftz || short_model;
+    return function == "sin" || function == "cos";
 }
 
 void unary(WarpEmitter& e, const Instruction& inst, const char* function) {
