@@ -41,6 +41,9 @@ constexpr unsigned registers_avx512 = 32, unit_registers = 10;
 constexpr unsigned long_code = 160;
 /// The same where a loop waits for its chain of results, which wide steps have more of.
 constexpr unsigned longest_chained_code = 4 * long_code;
+/// Varying words up to which a map is short: its addresses and tests are much of it. A convolution by columns has 36,
+/// and takes 5.1 ms at 16 lanes and 5.5 to 6.0 at 32; stencil and fdtd_e have 15.
+constexpr unsigned short_map = 24;
 /// Share of lane-by-lane loads among a loop's instructions from which lanes had better go one by one: few are enough,
 /// since lanes also wait for each other and branches are masks. bench/divergence, the natural width and 1: search in a
 /// graph 26 and 6.5 ms on 2 Zen 3 cores, 14 to 16 and 4.5 on 2 of an Emerald Rapids, ray casting 200 and 68, 140
@@ -271,7 +274,8 @@ bool is_map(const FunctionGraph& graph) {
 unsigned width_by_registers_avx2(const FunctionGraph& graph, unsigned natural, unsigned row) {
     const unsigned code = varying_words(graph);
     if (code <= long_code && fetches_from_textures(graph)) return 32;
-    const bool is_short = varying_words_at_once(graph) * 32 / 8 <= loop_registers_avx2 && row % 32 == 0;
+    const bool is_short =
+        code <= short_map && varying_words_at_once(graph) * 32 / 8 <= loop_registers_avx2 && row % 32 == 0;
     const unsigned widest = code > long_code ? 8 : !is_map(graph) || is_short ? 32 : natural;
     const unsigned words = varying_words_over_loops(graph);
     unsigned width = 8;

@@ -4,6 +4,7 @@
 #include "translator/llvm/long_code.h"
 #include "translator/lower/access_mark.h"
 #include "translator/lower/lane_array.h"
+#include "translator/lower/lane_math.h"
 #include "translator/lower/lane_pointers.h"
 
 namespace ptarmigan::translator::lower {
@@ -79,7 +80,8 @@ Value* lane_of_step(WarpEmitter& e, const LanePart& part, Value* lane) {
 } // namespace
 
 bool asks_for_few_lanes(WarpEmitter& e) {
-    return e.options().target.avx512 && e.width() >= 16 && !e.all_active() &&
+    const TargetCpu& target = e.options().target;
+    return (target.avx512 || has_avx2(target)) && e.width() >= 16 && !e.all_active() &&
            e.options().optimization != Optimization::least && !is_long_code(e.module());
 }
 

@@ -79,24 +79,19 @@ Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
     return ir.CreateTrunc(ir.CreateLShr(gathered, shift), e.lanes_type(ir.getIntNTy(bytes * 8)));
 }
 
-/// Without gather instructions: a load per lane. Lanes that are not active read the CTA's context: it is always there,
-/// nobody looks at what they get, and a branch per lane costs more.
-Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned offset, unsigned word,
-                 llvm::Align alignment) {
+/// Lanes that are asked whether few of them are active where there are no gather instructions: a register of words.
+constexpr unsigned part_lanes = 8;
+
+/// Words at the places of lanes [first, first + places.size()), loaded one by one.
+Value* load_places(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> places, unsigned first,
+                   unsigned word, llvm::Align alignment) {
     Ir& ir = e.ir();
-    if (!e.all_active()) {
-        Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
-        if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
-        addresses = ir.CreateSelect(e.active(), addresses, e.splat(safe));
-        offset = 0;
-    }
     llvm::Type* type = ir.getIntNTy(word * 8);
-    Value* result = llvm::PoisonValue::get(e.lanes_type(type));
-    const llvm::SmallVector<Value*, 32> places = lane_places(e, access, addresses, offset);
-    for (unsigned lane = 0; lane < e.width(); ++lane) {
+    Value* result = llvm::PoisonValue::get(llvm::FixedVectorType::get(type, unsigned(places.size())));
+    for (unsigned lane = 0; lane < places.size(); ++lane) {
         llvm::LoadInst* load = nullptr;
         {
-            const AccessMark mark(e, of_lane(lane, word));
+            const AccessMark mark(e, of_lane(first + lane, word));
             load = ir.CreateAlignedLoad(type, places[lane], alignment);
         }
         tag_space(e, load, access.address.space);
@@ -104,6 +99,32 @@ Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, u
         result = ir.CreateInsertElement(result, load, std::uint64_t(lane));
     }
     return result;
+}
+
+/// Lanes [first, first + count) of a step of which some are not active: these read the CTA's context, which is always
+/// there; nobody looks at what they get, and a branch per lane costs more.
+Value* load_active(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned first, unsigned count,
+                   unsigned word, llvm::Align alignment) {
+    Ir& ir = e.ir();
+    Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
+    Value* part = ir.CreateSelect(cut_lanes(ir, e.active(), first, count), cut_lanes(ir, addresses, first, count),
+                                  ir.CreateVectorSplat(count, safe));
+    return load_places(e, access, single_pointers(e, part, 0), first, word, alignment);
+}
+
+/// Without gather instructions: a load per lane.
+Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned offset, unsigned word,
+                 llvm::Align alignment) {
+    if (e.all_active()) return load_places(e, access, lane_places(e, access, addresses, offset), 0, word, alignment);
+    Ir& ir = e.ir();
+    Value* behind = offset ? ir.CreateAdd(addresses, e.splat(ir.getInt64(offset))) : addresses;
+    if (!asks_for_few_lanes(e)) return load_active(e, access, behind, 0, e.width(), word, alignment);
+    llvm::SmallVector<Value*, 8> parts;
+    for (unsigned first = 0; first < e.width(); first += part_lanes)
+        parts.push_back(load_few_or(e, {access, first, part_lanes, offset, word, alignment, access.address.space}, [&] {
+            return load_active(e, access, behind, first, part_lanes, word, alignment);
+        }));
+    return join_lanes(ir, parts);
 }
 
 /// Lanes whose accesses are spelled out in a loop over groups of them: what a vector register holds of words.

@@ -94,17 +94,18 @@ Value* LanePointers::part(unsigned first, unsigned count) const {
 llvm::SmallVector<Value*, 32> single_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
     Ir& ir = e.ir();
     llvm::SmallVector<Value*, 32> pointers;
-    const std::optional<Indexed> parts = e.width() % 2 == 0 ? indexed(addresses) : std::nullopt;
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(addresses->getType())->getNumElements();
+    const std::optional<Indexed> parts = lanes % 2 == 0 ? indexed(addresses) : std::nullopt;
     if (!parts) {
-        for (unsigned lane = 0; lane < e.width(); ++lane) {
+        for (unsigned lane = 0; lane < lanes; ++lane) {
             Value* place = ir.CreateIntToPtr(ir.CreateExtractElement(addresses, std::uint64_t(lane)), ir.getPtrTy());
             pointers.push_back(offset ? ir.CreateConstGEP1_64(ir.getInt8Ty(), place, offset) : place);
         }
         return pointers;
     }
     Value* base = ir.CreateIntToPtr(ir.CreateAdd(parts->base, ir.getInt64(parts->offset + offset)), ir.getPtrTy());
-    Value* pairs = ir.CreateBitCast(parts->index, llvm::FixedVectorType::get(ir.getInt64Ty(), e.width() / 2));
-    for (unsigned pair = 0; pair < e.width() / 2; ++pair) {
+    Value* pairs = ir.CreateBitCast(parts->index, llvm::FixedVectorType::get(ir.getInt64Ty(), lanes / 2));
+    for (unsigned pair = 0; pair < lanes / 2; ++pair) {
         Value* both = ir.CreateExtractElement(pairs, std::uint64_t(pair));
         Value* low = ir.CreateSExt(ir.CreateTrunc(both, ir.getInt32Ty()), ir.getInt64Ty());
         for (Value* index : {low, ir.CreateAShr(both, 32)})

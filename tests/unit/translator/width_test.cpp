@@ -47,6 +47,9 @@ TEST_CASE("width: short maps are whole warps, if these lie in one row of threads
     CHECK(width(map, {{16, 16, 1}, {1, 1, 1}}) == 16);
     CHECK(width(map, {{256, 1, 1}, {1, 1, 1}}, "x86-64-v4") == 32);
     CHECK(width(map, {{16, 16, 1}, {1, 1, 1}}, "x86-64-v4") == 16);
+    // Few values at once, but a long way.
+    CHECK(width(head + each(20, "ld.global.f32 %x, [%a+#000]; fma.rn.f32 %y, %x, %x, %y;\n") +
+                "st.global.f32 [%a], %y; ret;\n}\n") == 16);
     const std::string many = head + each(20, "ld.global.f32 %v#, [%a+#000];\n") + "mov.f32 %x, 0f00000000;\n" + each(20, "fma.rn.f32 %x, %x, %x, %v#;\n") + each(20, "fma.rn.f32 %x, %v#, %x, %v#;\n") +
                              "st.global.f32 [%a], %x; ret;\n}\n";
     CHECK(width(many) == 16);
