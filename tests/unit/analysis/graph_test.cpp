@@ -54,6 +54,10 @@ TEST_CASE("local: pairs of words of which one is accessed alone become registers
     CHECK(locals("st.local.u64 [a], 0x100000002; st.local.u32 [a+4], %r1; ld.local.u64 %rd2, [a]; st.global.u64 [%rd4], %rd2;") == 0);
     CHECK(locals("st.local.v2.u64 [a], {%rd4, %rd4}; ld.local.u64 %rd2, [a+4]; st.global.u64 [%rd4], %rd2;") == 0);
     CHECK(locals("st.local.u64 [a], %rd4; ld.local.u16 %r2, [a+2]; st.global.u32 [%rd4], %r2;") == 1);
+    for (const char* part : {"u8", "u16"}) // in the middle of the pair, where a word would begin
+        CHECK(locals("st.local.u64 [a], %rd4; ld.local." + std::string(part) + " %r2, [a+4]; st.global.u32 [%rd4], %r2;") == 1);
+    CHECK(locals("st.local.u64 [a], %rd4; st.local.u32 [a], 7; ld.local.u8 %r2, [a+4]; st.global.u32 [%rd4], %r2;") == 1);
+    CHECK(locals("st.local.u8 [a+4], %r1; st.local.u64 [a], %rd4; ld.local.u32 %r2, [a]; st.global.u32 [%rd4], %r2;") == 1);
     CHECK(locals("st.local.u32 [a], %r1; ld.local.u32 %r2, [a+2]; st.global.u32 [%rd4], %r2;") == 1);
 }
 

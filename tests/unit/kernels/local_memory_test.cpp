@@ -146,3 +146,34 @@ TEST_CASE("local memory: pairs of words and words of pairs", "[kernels]") {
     }
     CHECK(out.values() == expected);
 }
+
+TEST_CASE("local memory: a part of every size at every place over pairs of words, then another one", "[kernels]") {
+    struct Part {
+        unsigned size, place;
+    };
+    std::vector<Part> parts;
+    for (unsigned size : {1u, 2u, 4u, 8u})
+        for (unsigned place = 0; place + size <= 16; place += std::max(size, 2u)) parts.push_back({size, place});
+    const std::uint64_t pairs[2] = {0x8877665544332211, 0x0f0e0d0c0b0a0908}, written = 0xf1f2f3f4f5f6f7f8;
+    const auto type = [](const Part& part) { return "u" + std::to_string(8 * part.size); };
+    std::string body;
+    std::vector<std::uint64_t> expected;
+    for (const Part& store : parts)
+        for (const Part& load : parts) {
+            const std::string name = "a" + std::to_string(expected.size());
+            const auto at = [&](unsigned place) { return "[" + name + "+" + std::to_string(place) + "]"; };
+            body += ".local .align 8 .b8 " + name + "[16]; st.local.u64 " + at(0) + ", " + std::to_string(pairs[0]) +
+                    "; st.local.u64 " + at(8) + ", " + std::to_string(pairs[1]) + "; mov.u64 %l1, " +
+                    std::to_string(written) + "; st.local." + type(store) + " " + at(store.place) + ", %l1; ld.local." +
+                    type(load) + " %l2, " + at(load.place) + "; st.global.u64 [%l60+" +
+                    std::to_string(8 * expected.size()) + "], %l2;\n";
+            std::uint8_t bytes[16];
+            std::memcpy(bytes, pairs, 16);
+            std::memcpy(bytes + store.place, &written, store.size);
+            expected.push_back(0);
+            std::memcpy(&expected.back(), bytes + load.place, load.size);
+        }
+    Array<std::uint64_t> out(expected.size());
+    run(body, {1}, {1}, {out.address()});
+    CHECK(out.values() == expected);
+}

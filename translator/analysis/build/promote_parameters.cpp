@@ -109,6 +109,7 @@ void Promotion::part_pairs(Usage& usage) {
         if (piece.size != pair_size) continue;
         const auto next = std::next(place);
         if (next == usage.pieces.end() || next->first != offset + word_size) continue;
+        if (next->second.size != word_size && next->second.size != pair_size) continue; // they overlap
         place->second.size = word_size; // what lies behind begins there, and may be a pair itself
         if (next->second.size == pair_size) usage.pieces.try_emplace(offset + 2 * word_size, Piece{word_size});
     }
