@@ -19,8 +19,6 @@ namespace {
 using ptx::Effects;
 using ptx::Role;
 
-constexpr std::uint32_t full_mask = 0xffffffff;
-
 /// Threads meet at it: collectives with a member mask, and barriers of the CTA. Not the queries of who is here.
 bool is_meeting(const ptx::Instruction& inst) {
     if (!has_effect(inst, Effects::convergent | Effects::barrier)) return false;
@@ -167,12 +165,19 @@ bool has_queries(const FunctionGraph& graph) {
 }
 
 bool meets_in_part(const FunctionGraph& graph) {
+    std::vector<bool> is_answer(graph.values.size(), false);
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (is_query(instruction.inst) && instruction.inst.operands[0].kind == ptx::Operand::Kind::reg)
+                is_answer[instruction.inst.operands[0].index] = true;
     for (const Block& block : graph.blocks) {
         OwnCompany is_of_active_lanes;
         for (const GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& inst = instruction.inst;
             if (is_of_active_lanes(inst) || !is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
-            if (!instruction.meets_whole_warp && constant_of(graph, inst[Role::membermask]) != full_mask) return true;
+            const ptx::Operand& mask = inst[Role::membermask];
+            if (!instruction.meets_whole_warp && mask.kind == ptx::Operand::Kind::reg && is_answer[mask.index])
+                return true;
         }
     }
     return false;

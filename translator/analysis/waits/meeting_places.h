@@ -23,8 +23,8 @@ void mark_whole_meetings(FunctionGraph& graph, bool lanes_wait);
 bool asks_who_is_here(const Block& block);
 bool has_queries(const FunctionGraph& graph);
 
-/// Some collective's members may be a part of the warp that is known at run time only. With program counters lanes wait
-/// there until no other can go on, which may be because it waits for them: behind the collective they give a lock back.
+/// Some collective's members are those that a query in another block has named. With program counters lanes wait there
+/// until no other can go on, which may be because it waits for them: behind the collective they give a lock back.
 /// Needs mark_whole_meetings().
 bool meets_in_part(const FunctionGraph& graph);
 
