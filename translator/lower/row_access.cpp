@@ -40,7 +40,7 @@ Value* interleave(Ir& ir, Value* a, Value* b, unsigned per_row, unsigned run, bo
 
 /// rows[l] holds the elements of lane l; the result's k-th vector holds element k of all lanes. Rows that are `count`
 /// lanes apart share a register, so that the transposition stays within 16 bytes.
-llvm::SmallVector<Value*, 8> transpose(Ir& ir, llvm::ArrayRef<Value*> rows, unsigned count) {
+llvm::SmallVector<Value*, 8> transpose(Ir& ir, llvm::ArrayRef<Value*> rows, llvm::Type* element, unsigned count) {
     llvm::SmallVector<Value*, 4> packed;
     for (unsigned first = 0; first < count; ++first) {
         llvm::SmallVector<Value*, 32> parts;
@@ -49,7 +49,7 @@ llvm::SmallVector<Value*, 8> transpose(Ir& ir, llvm::ArrayRef<Value*> rows, unsi
             for (unsigned i = 0; i < parts.size() / 2; ++i) parts[i] = side_by_side(ir, parts[2 * i], parts[2 * i + 1]);
             parts.resize(parts.size() / 2);
         }
-        packed.push_back(parts[0]);
+        packed.push_back(ir.CreateBitCast(parts[0], llvm::FixedVectorType::get(element, unsigned(rows.size()))));
     }
     auto mix = [&](Value* a, Value* b, unsigned run, bool high) { return interleave(ir, a, b, count, run, high); };
     if (count == 2) return {mix(packed[0], packed[1], 1, false), mix(packed[0], packed[1], 1, true)};
@@ -76,16 +76,21 @@ llvm::SmallVector<Value*, 8> load_rows(WarpEmitter& e, const MemoryAccess& acces
         Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
         addresses = ir.CreateSelect(e.active(), addresses, e.splat(safe));
     }
-    auto* type = llvm::FixedVectorType::get(access.element, access.count);
+    llvm::Type* type = llvm::FixedVectorType::get(access.element, access.count);
+    // Of a load of half a vector register LLVM makes another one, which forgets whose it is.
+    llvm::Type* pair = ir.getInt64Ty();
+    auto* one_pair = llvm::FixedVectorType::get(pair, 1);
+    const bool is_pair = access.bytes * access.count < row_bytes;
     llvm::SmallVector<Value*, 32> rows;
     for (unsigned lane = 0; lane < e.width(); ++lane) {
         const AccessMark mark(e, of_lane(lane, access.bytes * access.count));
         Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
-        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(std::min(4u, access.bytes)));
+        llvm::LoadInst* load = ir.CreateAlignedLoad(is_pair ? pair : type, at, llvm::Align(std::min(4u, access.bytes)));
         tag_space(e, load, access.address.space);
-        rows.push_back(load);
+        rows.push_back(is_pair ? e.ir().CreateInsertElement(llvm::PoisonValue::get(one_pair), load, std::uint64_t(0))
+                               : load);
     }
-    return transpose(ir, rows, access.count);
+    return transpose(ir, rows, access.element, access.count);
 }
 
 } // namespace ptarmigan::translator::lower
