@@ -108,6 +108,7 @@ public:
     llvm::Value* live_bits() override;
     llvm::Value* round_numbers() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
+    unsigned accesses_of_block() const override { return block_accesses_; }
     SharedEdges shared_edges() const override {
         return current_instruction_ ? current_instruction_->shared_edges : SharedEdges();
     }
@@ -318,6 +319,7 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
+    unsigned block_accesses_ = 0;                                        ///< loads and stores of the block at hand
     AccessGroups access_groups_;                                         ///< of the block at hand
     std::map<const ptx::Instruction*, const AccessGroup*> store_groups_; ///< likewise, by member
     std::optional<std::vector<bool>> computed_;                          ///< computed_numbers(), once asked for

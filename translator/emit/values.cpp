@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values: stack slots for those that cross blocks, reads and writes with type conversion, blending under guards.
+#include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/emit/graph_emitter.h"
 
@@ -145,6 +146,10 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
 void GraphEmitter::begin_block_code() {
     early_loads_.clear();
     access_groups_ = find_access_groups(graph_, current_block_);
+    const auto& instructions = graph_.blocks[current_block_].instructions;
+    block_accesses_ = unsigned(std::count_if(instructions.begin(), instructions.end(), [](const auto& each) {
+        return has_effect(each.inst, ptx::Effects::load | ptx::Effects::store);
+    }));
     store_groups_.clear();
     for (const AccessGroup& group : access_groups_.stores)
         for (const ptx::Instruction* store : group.accesses) store_groups_[store] = &group;

@@ -155,6 +155,8 @@ public:
     virtual bool may_be_neighbours(const ptx::Operand& address) = 0;
     /// The store at hand may go past the caches where the grid asks for it.
     virtual bool may_stream() const = 0;
+    /// Loads and stores of the block at hand.
+    virtual unsigned accesses_of_block() const { return 1; }
     /// Where lanes that are not active may have addresses beyond shared memory.
     virtual SharedEdges shared_edges() const = 0;
     /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in

@@ -80,9 +80,11 @@ Value* lane_of_step(WarpEmitter& e, const LanePart& part, Value* lane) {
 } // namespace
 
 bool asks_for_few_lanes(WarpEmitter& e) {
+    // With gathers, what is alive over many joins is moved about and spilled.
+    constexpr unsigned most_accesses = 16;
     const TargetCpu& target = e.options().target;
-    return (target.avx512 || has_avx2(target)) && e.width() >= 16 && !e.all_active() &&
-           e.options().optimization != Optimization::least && !is_long_code(e.module());
+    return (target.avx512 ? e.accesses_of_block() <= most_accesses : has_avx2(target)) && e.width() >= 16 &&
+           !e.all_active() && e.options().optimization != Optimization::least && !is_long_code(e.module());
 }
 
 Value* load_few_or(WarpEmitter& e, const LanePart& part, llvm::function_ref<Value*()> gather) {

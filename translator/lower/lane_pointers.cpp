@@ -28,9 +28,26 @@ std::optional<std::uint64_t> splat_constant(Value* value) {
     return number ? std::optional(number->getZExtValue()) : std::nullopt;
 }
 
+/// Constant distances as 32-bit indices; null if they are none or do not fit.
+Value* constant_index(Value* value) {
+    auto* numbers = llvm::dyn_cast<llvm::ConstantDataVector>(value);
+    if (!numbers || !numbers->getElementType()->isIntegerTy(64)) return nullptr;
+    llvm::SmallVector<std::uint32_t, 32> index;
+    for (unsigned lane = 0; lane < numbers->getNumElements(); ++lane) {
+        const auto distance = std::int64_t(numbers->getElementAsInteger(lane));
+        if (distance != std::int32_t(distance)) return nullptr;
+        index.push_back(std::uint32_t(distance));
+    }
+    return llvm::ConstantDataVector::get(value->getContext(), index);
+}
+
 /// index * 2^shift with a sign-extended index.
 bool match_index(Value* value, Indexed& result) {
     using namespace llvm::PatternMatch;
+    if (Value* constant = constant_index(value)) {
+        result.index = constant;
+        return true;
+    }
     Value *narrow = nullptr, *factor = nullptr;
     if (match(value, m_SExt(m_Value(narrow))))
         result.shift = 0;

@@ -48,9 +48,9 @@ Value* differences(WarpEmitter& e, Value* addresses) {
 } // namespace
 
 std::optional<WindowAccess> window_access(WarpEmitter& e, const MemoryAccess& access) {
-    if (!e.options().target.avx512 || e.width() % lanes != 0 || e.options().optimization == Optimization::least ||
-        is_long_code(e.module()) || access.count != 1 || access.bytes != bytes_of_word ||
-        access.strength != Strength::weak || access.address.interleaved ||
+    if (!e.options().target.avx512 || !e.all_active() || e.width() % lanes != 0 ||
+        e.options().optimization == Optimization::least || is_long_code(e.module()) || access.count != 1 ||
+        access.bytes != bytes_of_word || access.strength != Strength::weak || access.address.interleaved ||
         access.address.space != ptx::StateSpace::shared || !access.address.address.shape.is_varying() ||
         !e.may_be_neighbours(e.current()[ptx::Role::a]))
         return std::nullopt;
@@ -58,8 +58,6 @@ std::optional<WindowAccess> window_access(WarpEmitter& e, const MemoryAccess& ac
     Value* addresses = access.address.address.base;
     Value* places = differences(e, addresses);
     WindowAccess result;
-    if (!e.all_active())
-        result.condition = ir.CreateICmpEQ(e.active_bits(), ir.getInt64((std::uint64_t{1} << e.width()) - 1));
     for (unsigned first = 0; first < e.width(); first += lanes) {
         WordWindow window;
         Value* part = cut_lanes(ir, places, first, lanes);
@@ -73,8 +71,7 @@ std::optional<WindowAccess> window_access(WarpEmitter& e, const MemoryAccess& ac
         Value* span = ir.CreateExtractElement(bytes, std::uint64_t(lanes - 1));
         Value* fits = ir.CreateAnd(ir.CreateICmpEQ(in_order, ir.getIntN(lanes, (1u << lanes) - 1)),
                                    ir.CreateICmpULT(span, ir.getInt32(most_words * bytes_of_word)));
-        // Lanes that are not active may hold poison.
-        result.condition = result.condition ? ir.CreateLogicalAnd(result.condition, fits) : fits;
+        result.condition = result.condition ? ir.CreateAnd(result.condition, fits) : fits;
         window.words = ir.CreateLShr(bytes, std::uint64_t(2));
         window.behind = ir.CreateSub(ir.CreateLShr(span, std::uint64_t(2)), ir.getInt32(lanes - 1));
         window.first = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(first)));

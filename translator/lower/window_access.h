@@ -20,10 +20,11 @@ struct WordWindow {
 
 struct WindowAccess {
     llvm::SmallVector<WordWindow, 2> windows;
-    llvm::Value* condition = nullptr; ///< i1: they hold the lanes' words, and all lanes are active
+    llvm::Value* condition = nullptr; ///< i1: they hold the lanes' words
 };
 
-/// The test is emitted at the insertion point. None where lanes are hardly ever so, or a target gains nothing.
+/// The test is emitted at the insertion point. None where lanes are hardly ever so (not all are active), or a target
+/// gains nothing.
 std::optional<WindowAccess> window_access(WarpEmitter& e, const MemoryAccess& access);
 
 /// Where the condition holds. Nothing but the words between those of the lanes is read, nothing but theirs is written.

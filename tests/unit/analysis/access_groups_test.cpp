@@ -58,6 +58,7 @@ TEST_CASE("access groups: what comes between", "[access_groups]") {
     // Other elements, other memory.
     CHECK(groups_of(load[0] + store[0] + load[1] + store[1]) == "L2@0 S2@1");
     CHECK(groups_of(load[0] + "st.shared.u32 [%r1], %r2;" + load[1] + "st.shared.u32 [%r1+4], %r3;") == "L2@0 S2@1");
+    CHECK(groups_of(store[0] + "ld.param.u32 %r5, [n];" + store[1]) == "S2@1");
     CHECK(groups_of(store[0] + "ld.global.nc.u32 %r5, [%rd2];" + store[1]) == "S2@1");
     // What may be the same.
     CHECK(groups_of(load[0] + "st.global.u32 [%rd2], %r1;" + load[1]).empty());

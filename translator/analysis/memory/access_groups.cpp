@@ -96,6 +96,10 @@ public:
     bool may_meet(const ptx::Instruction& a, const ptx::Instruction& b) {
         if (is_unwritten(a) || is_unwritten(b)) return false;
         if (is_own(a.space) && is_own(b.space) && a.space != b.space) return false;
+        // Parameters are nobody's or the thread's own.
+        if ((a.space == StateSpace::param && is_shared_or_global(b.space)) ||
+            (b.space == StateSpace::param && is_shared_or_global(a.space)))
+            return false;
         if (!is_at_register(a) || !is_at_register(b) || a.space != b.space) return true;
         const ValueId base = a[ptx::Role::a].index;
         if (base != b[ptx::Role::a].index) return true;
@@ -119,9 +123,10 @@ private:
     static bool is_unwritten(const ptx::Instruction& inst) {
         return inst.form == FormId::ld_global_nc || inst.space == StateSpace::constant;
     }
-    static bool is_own(StateSpace space) {
-        return space == StateSpace::global || space == StateSpace::shared || space == StateSpace::local;
+    static bool is_shared_or_global(StateSpace space) {
+        return space == StateSpace::global || space == StateSpace::shared;
     }
+    static bool is_own(StateSpace space) { return is_shared_or_global(space) || space == StateSpace::local; }
 
     /// How far apart two lanes may be: sorted, each once; empty if there is one lane only.
     const std::vector<std::int64_t>& gaps_of(const LaneOffsets& offsets) {
