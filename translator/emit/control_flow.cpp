@@ -382,7 +382,9 @@ void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction,
             return phi;
         };
         merged.base = join(contents.base, old.base);
-        if (contents.stride) merged.stride = join(contents.stride, old.stride);
+        if (contents.stride)
+            merged.stride = join(contents.stride,
+                                 old.stride ? old.stride : llvm::Constant::getNullValue(contents.stride->getType()));
         contents = merged;
     }
     // Definitions may store to slots, and phis come first in a block.

@@ -7,6 +7,7 @@
 #include "translator/analysis/build/call_frames.h"
 #include "translator/analysis/build/callee_graph.h"
 #include "translator/analysis/build/late_targets.h"
+#include "translator/analysis/build/thread_branches.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
@@ -341,6 +342,10 @@ private:
     void make_versions() {
         // Bytes that a thread stores are counted once.
         const std::uint32_t streamed = plan_streaming(graph_);
+        if (thread_branches(graph_)) {
+            forget_shapes();
+            shape_for(unit_.divergence);
+        }
         const BlockId general = version_kernel(graph_);
         if (general) {
             forget_shapes();

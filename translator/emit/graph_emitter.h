@@ -112,6 +112,9 @@ public:
     SharedEdges shared_edges() const override {
         return current_instruction_ ? current_instruction_->shared_edges : SharedEdges();
     }
+    unsigned neighbours_ahead() const override {
+        return current_instruction_ ? current_instruction_->neighbours_ahead : 0;
+    }
     bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
     bool may_be_neighbours(const ptx::Operand& address) override;
     const ProductGroup* product_group(const ptx::Instruction& inst) override;

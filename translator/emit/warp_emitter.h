@@ -153,6 +153,9 @@ public:
 
     /// The address at hand varies, but is arithmetic on the threads' numbers: lanes may turn out to be neighbours.
     virtual bool may_be_neighbours(const ptx::Operand& address) = 0;
+    /// What lies so many bytes ahead of the load at hand is worth a prefetch if its lanes turn out to be neighbours; 0:
+    /// nothing is.
+    virtual unsigned neighbours_ahead() const { return 0; }
     /// The store at hand may go past the caches where the grid asks for it.
     virtual bool may_stream() const = 0;
     /// Loads and stores of the block at hand.

@@ -10,11 +10,13 @@
 #include "translator/lower/lane_access.h"
 #include "translator/lower/neighbour_access.h"
 #include "translator/lower/place_pairs.h"
+#include "translator/lower/prefetch.h"
 #include "translator/lower/row_access.h"
 #include "translator/lower/window_access.h"
 
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace ptarmigan::translator::lower {
@@ -205,6 +207,26 @@ ValueList load_near(WarpEmitter& e, const MemoryAccess& access) {
         neighbour_odds);
 }
 
+/// Lanes a stride apart that only the launch knows: a broadcast has 0. Not in loops, where a test for each element of a
+/// column costs (SYRK of bench/kernels a twentieth).
+ValueList load_by_stride(WarpEmitter& e, const MemoryAccess& access) {
+    const LaneValue& address = access.address.address;
+    if (e.neighbours_ahead() == 0 || !address.is_affine() || !address.stride ||
+        std::any_of(address.shape.offsets->begin(), address.shape.offsets->end(), [](auto offset) { return offset; }))
+        return load_near(e, access);
+    Ir& ir = e.ir();
+    MemoryAccess one = unguarded(access);
+    one.address.address = LaneValue::uniform(address.base);
+    return choose(
+        e, both(e, access.address.guard, ir.CreateICmpEQ(address.stride, ir.getInt64(0))),
+        [&] {
+            ValueList values = load_uniform(e, one);
+            for (Value*& value : values) value = e.splat(value);
+            return values;
+        },
+        [&] { return load_near(e, access); }, 1);
+}
+
 /// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly
 /// for AVX-512 (a step of 32 lanes that loads the v4.u8 it has just stored), and shifts are cheaper anyway.
 bool moves_as_word(const MemoryAccess& access) {
@@ -217,6 +239,18 @@ MemoryAccess as_word(WarpEmitter& e, const MemoryAccess& access) {
     word.element = e.ir().getIntNTy(word.bytes * 8);
     word.count = 1;
     return word;
+}
+
+/// Of lanes a stride apart that are neighbours: what later CTAs read.
+void ask_ahead(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    const LaneValue& address = access.address.address;
+    if (e.neighbours_ahead() == 0 || !address.is_affine()) return;
+    for (const AccessPlan::Chunk& chunk : plan.chunks) {
+        LaneAddress piece = access.address;
+        piece.address = LaneValue::uniform(address.base);
+        prefetch_ahead(e, piece, access.bytes, e.ir().getInt64(std::uint64_t(chunk.offset + e.neighbours_ahead())),
+                       CacheLevel::first);
+    }
 }
 
 ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
@@ -237,8 +271,12 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     if (goes_in_loops(e, access)) return gather_in_loop(e, access);
     if (std::optional<NeighbourAccess> near = load_of_neighbours(e, access))
         return choose(
-            e, near->condition, [&] { return load_chunks(e, near->access, near->plan); },
-            [&] { return load_near(e, access); }, neighbour_odds);
+            e, near->condition,
+            [&] {
+                ask_ahead(e, near->access, near->plan);
+                return load_chunks(e, near->access, near->plan);
+            },
+            [&] { return load_by_stride(e, access); }, neighbour_odds);
     return load_near(e, access);
 }
 

@@ -83,6 +83,54 @@ TEST_CASE("remainders, stores and loads behind uniform quotients in a loop", "[k
     CHECK(wrong == 0);
 }
 
+TEST_CASE("quotients by any reciprocal, of numbers that wrap, too", "[kernels][quotients]") {
+    for (std::uint32_t start : {0u, 1000u, 0x7fffffe0u, 0x7fffff90u, 0x80000000u, 0xffffffe0u, 0xffffff50u})
+        for (std::uint32_t factor : {0u, 1u, 0x24924925u, 0x80000000u, 0xffffffffu})
+            for (std::uint32_t shift : {0u, 3u, 6u, 31u, 32u, 77u}) {
+                Array<std::uint32_t> out(2 * count);
+                // As nvcc writes it, and as ptxas' machine code is read: in both a sum that may wrap.
+                run("cvt.u32.u64 %r1, %l61; cvt.u32.u64 %r2, %l62; cvt.u32.u64 %r3, %l63; add.u32 %r4, %r62, %r1; mul.hi.u32 %r5, %r4, %r2;\n"
+                    "add.u32 %r5, %r5, %r4; shr.u32 %r5, %r5, %r3; mad.lo.u32 %r6, %r5, 77, %r4; add.u32 %r4, %r4, 5; mov.b64 %l1, {0, %r4};\n"
+                    "mad.wide.u32 %l1, %r4, %r2, %l1; mov.b64 {%r7, %r8}, %l1; shr.u32 %r8, %r8, %r3; mad.lo.u32 %r9, %r8, 77, %r4;\n"
+                    "mul.wide.u32 %l2, %r62, 8; add.u64 %l2, %l2, %l60; st.global.v2.u32 [%l2], {%r6, %r9};",
+                    {ctas}, {threads}, {out.address(), start, factor, shift});
+                const auto results = out.values();
+                unsigned wrong = 0;
+                for (std::uint32_t t = 0; t < 2 * count; ++t) {
+                    const std::uint32_t i = start + t / 2 + 5 * (t % 2), sum = std::uint32_t(std::uint64_t(i) * factor >> 32) + i;
+                    wrong += results[t] != (shift > 31 ? 0 : sum >> shift) * 77 + i;
+                }
+                INFO(start << " by " << factor << ", " << shift);
+                CHECK(wrong == 0);
+            }
+}
+
+TEST_CASE("elements of matrices by reciprocals and strides, two a thread", "[kernels][quotients]") {
+    // columns, and bytes from column to column
+    const auto [columns, stride] = GENERATE(table<std::uint32_t, std::uint32_t>({{64, 4}, {64, 0}, {64, 8}, {128, 4}, {40, 4}, {40, 0}, {7, 4}, {7, 12}, {1, 4}, {300, 4}}));
+    std::uint32_t shift = 0;
+    while ((1u << shift) < columns) ++shift;
+    const auto factor = std::uint32_t((std::uint64_t(1) << 32) * ((std::uint64_t(1) << shift) - columns) / columns + 1);
+    const std::uint32_t n = GENERATE(384u, 383u, 300u, 200u, 5u);
+    std::vector<std::uint32_t> numbers(2048);
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i * i + 1;
+    Array<std::uint32_t> in(numbers), out(384);
+    // if (i < n) out[i] = in[column * stride + row]; i += 192; again
+    const std::string element = "mul.hi.u32 %r5, %r4, %r2; add.u32 %r5, %r5, %r4; shr.u32 %r5, %r5, %r3; mul.lo.u32 %r6, %r5, %r7; sub.u32 %r6, %r4, %r6;\n"
+                                "mul.lo.u32 %r6, %r6, %r8; mad.lo.u32 %r6, %r5, 4, %r6; cvt.u64.u32 %l1, %r6; add.s64 %l1, %l61, %l1; ld.global.u32 %r9, [%l1];\n"
+                                "mul.wide.s32 %l2, %r4, 4; add.s64 %l2, %l60, %l2; st.global.u32 [%l2], %r9; add.s32 %r4, %r4, 192;\n";
+    run("cvt.u32.u64 %r2, %l62; shr.u64 %l3, %l62, 32; cvt.u32.u64 %r1, %l3; cvt.u32.u64 %r3, %l63; and.b32 %r7, %r3, 65535; shr.u32 %r8, %r3, 16;\n"
+        "shr.u64 %l3, %l63, 32; cvt.u32.u64 %r3, %l3; mov.u32 %r4, %r62; setp.ge.s32 %p1, %r4, %r1;\n@%p1 bra SECOND;\n" +
+            element + "SECOND:\nsetp.ge.s32 %p2, %r4, %r1;\n@%p2 bra DONE;\n" + element + "DONE:",
+        {ctas}, {threads},
+        {out.address(), in.address(), factor | std::uint64_t(n) << 32, columns | stride << 16 | std::uint64_t(shift) << 32});
+    const auto results = out.values();
+    unsigned wrong = 0;
+    for (std::uint32_t i = 0; i < 384; ++i) wrong += results[i] != (i < n ? numbers[i % columns * stride / 4 + i / columns] : 0);
+    INFO(columns << " columns " << stride << " bytes apart, " << n);
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("bounds that lanes pass together, in part, or not at all", "[kernels][quotients]") {
     std::vector<std::uint32_t> numbers(count + 2);
     for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i * 7 + 3;

@@ -103,9 +103,12 @@ private:
             return std::find(others.begin(), others.end(), fact) != others.end();
         });
     }
-    PredicateFacts with(PredicateFacts facts, ValueId predicate, bool holds) const {
-        definitions_.assume(predicate, holds, facts);
-        return facts;
+    /// The new ones first: many branches above must not hide them.
+    PredicateFacts with(const PredicateFacts& facts, ValueId predicate, bool holds) const {
+        PredicateFacts result;
+        definitions_.assume(predicate, holds, result);
+        add(result, facts);
+        return result;
     }
 
     void want(ValueId value, const PredicateFacts& facts) {

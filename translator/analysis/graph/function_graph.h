@@ -67,6 +67,8 @@ struct GraphInstruction {
         0;                         ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
+    /// Of a load by a stride that only the launch knows: bytes that are worth a prefetch if lanes are neighbours.
+    std::uint16_t neighbours_ahead = 0;
     SharedEdges shared_edges;
     bool streams = false;          ///< a store that may go past the caches: plan_streaming()
     bool meets_whole_warp = false; ///< a collective that all live lanes of the warp come to: mark_whole_meetings()

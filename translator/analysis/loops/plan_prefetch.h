@@ -15,6 +15,8 @@
 //     foresee.
 //   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
 //   Where CTAs run in rows (cta_order.h) the CPU sees the streams; it is told of them a page ahead.
+//   * many lanes, one-dimensional blocks, outside of loops, strides that only the launch knows: a page ahead, where the
+//   stride turns out to be one element.
 //   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement. A CTA that sums or
 //   sorts what it has read is long at that, and begins with misses otherwise.
 #pragma once

@@ -24,6 +24,9 @@ using ptx::ScalarType;
 
 /// Larger kernels are not made twice, for the time that takes; larger blocks neither.
 constexpr std::size_t most_statements = 300, most_in_block = 160;
+/// Kernels that know tensors' sizes by reciprocals are written out for each dimension that there may be; what they do
+/// by lanes takes ten times as long.
+constexpr std::size_t most_with_reciprocals = 2500;
 /// Instructions that a test at the entry may need.
 constexpr std::size_t most_operands = 48;
 constexpr unsigned most_widenings = 8; ///< that are tested
@@ -45,7 +48,7 @@ public:
             for (const GraphInstruction& instruction : block.instructions)
                 for (ValueId value : definitions(graph_, instruction)) definitions_[value] = &instruction;
         }
-        if (statements > most_statements) return 0;
+        if (statements > most_with_reciprocals || (statements > most_statements && !has_reciprocals())) return 0;
         const bool widens = widenings() <= most_widenings;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
             if (graph_.forest.loop_of[block] != no_loop) continue;
@@ -57,6 +60,8 @@ public:
                     consider(instruction, inst.operands[2], inst.operands[3], false);
                 else if (const auto line = line_of_widening(graph_, inst); line && widens)
                     consider(instruction, inst.operands[*line], inst.operands[*line], true);
+                else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
+                    consider(instruction, quotient->line, quotient->factor, true, quotient->shift);
             }
         }
         // Addresses alone are not worth it.
@@ -65,6 +70,14 @@ public:
     }
 
 private:
+    bool has_reciprocals() const {
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
+                if (graph_.forest.loop_of[block] == no_loop && reciprocal_quotient(graph_, definitions_, instruction))
+                    return true;
+        return false;
+    }
+
     /// A guard is a comparison at each access, a test one for all of them; but what it compares has to be known, and
     /// kept, from the entry on.
     unsigned widenings() const {
@@ -77,13 +90,14 @@ private:
 
     /// Everything that the operands are computed from is known where the kernel begins. Lanes compare their numbers in
     /// the block with something in order to part, but those in the grid in order to stay within bounds.
-    void consider(const GraphInstruction& instruction, const Operand& a, const Operand& b, bool in_block) {
+    void consider(const GraphInstruction& instruction, const Operand& a, const Operand& b, bool in_block,
+                  const Operand& c = {}) {
         const std::size_t before = needed_.size();
-        const bool known = need(a) && need(b);
+        const bool known = need(a) && need(b) && need(c);
         if (known && needed_.size() <= most_operands &&
             (in_block || depends_on_cta(a, deepest) || depends_on_cta(b, deepest))) {
             tested_.insert(instruction.inst.operands[0].index);
-            has_question_ = has_question_ || ptx::form_info(instruction.inst.form).shape == ptx::ShapeRule::elementwise;
+            has_question_ = has_question_ || !line_of_widening(graph_, instruction.inst);
             return;
         }
         for (std::size_t i = before; i < needed_.size(); ++i) is_needed_.erase(needed_[i]);
@@ -130,6 +144,7 @@ private:
         std::vector<GraphInstruction> test_code;
         Copies operands(graph_);
         LaneTest test(graph_, 0, test_code);
+        std::unordered_map<ValueId, Operand> reciprocals; // quotients, by the results that they stand for
         for (const GraphInstruction* instruction : needed_) {
             for (ValueId value : definitions(graph_, *instruction)) operands.add(value, 0);
             test_code.push_back(operands.copy(*instruction));
@@ -142,12 +157,15 @@ private:
                     test.add_comparison(instruction, *compared, named.operands[2], named.operands[3]);
                 else if (const auto widened = line_of_widening(graph_, instruction.inst))
                     test.add_widening(instruction, *widened, named.operands[*widened]);
+                else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
+                    reciprocals[instruction.inst.operands[0].index] =
+                        test.add_reciprocal(instruction, *quotient, named_by(operands, *quotient));
                 else
                     test.add(instruction, named.operands[1], named.operands[2]);
             }
         const auto count = BlockId(graph_.blocks.size()); // of each version; its entry's number in the general one
         move_entry(count);
-        copy_blocks(count);
+        copy_blocks(count, reciprocals);
         const auto exit = BlockId(graph_.blocks.size());
         graph_.blocks.emplace_back();
         graph_.blocks[exit].terminator = graph_.blocks[graph_.exit_block].terminator;
@@ -166,9 +184,15 @@ private:
         for (BlockId version : entry.successors) graph_.blocks[version].predecessors = {0};
         const bool divides = std::any_of(entry.instructions.begin(), entry.instructions.end(),
                                          [](const GraphInstruction& i) { return i.inst.form == FormId::div_int; });
-        if (!divides) graph_.parted_blocks = count;
+        if (!divides && reciprocals.empty()) graph_.parted_blocks = count;
         find_loops_again(graph_);
         return count;
+    }
+
+    static ReciprocalQuotient named_by(const Copies& names, ReciprocalQuotient quotient) {
+        for (Operand* operand : {&quotient.line, &quotient.factor, &quotient.shift})
+            if (operand->kind == Operand::Kind::reg) operand->index = names.name(operand->index);
+        return quotient;
     }
 
     bool is_tested(const GraphInstruction& instruction) const {
@@ -188,7 +212,7 @@ private:
     }
 
     /// Blocks 1 to `count` once more, behind them.
-    void copy_blocks(BlockId count) {
+    void copy_blocks(BlockId count, const std::unordered_map<ValueId, Operand>& reciprocals) {
         Copies copies(graph_);
         for (BlockId old = 1; old <= count; ++old) {
             for (const Phi& phi : graph_.blocks[old].phis)
@@ -204,7 +228,11 @@ private:
             }
             std::vector<GraphInstruction> code;
             for (const GraphInstruction& instruction : graph_.blocks[old].instructions) {
-                if (is_tested(instruction))
+                const auto known =
+                    is_tested(instruction) ? reciprocals.find(instruction.inst.operands[0].index) : reciprocals.end();
+                if (known != reciprocals.end())
+                    append_known(copies.copy(instruction), known->second, code);
+                else if (is_tested(instruction))
                     append_uniform(graph_, old + count, copies.copy(instruction), code);
                 else
                     code.push_back(copies.copy(instruction));

@@ -110,10 +110,17 @@ Shape ShapeArithmetic::multiply_uniform(const Shape& a) {
     return result;
 }
 
+/// A number of run-time strides alone, as one that all lanes share is, with a stride of 0.
+static bool may_be_uniform(const Shape& shape) {
+    return shape.is_affine() && shape.steps && shape.guard == no_value && all_zero(*shape.offsets);
+}
+
 Shape join(const Shape& a, const Shape& b) {
     if (a.level == Level::unknown) return b;
     if (b.level == Level::unknown) return a;
     if (a.is_uniform() && b.is_uniform()) return uniform_shape(worse(a.level, b.level));
+    if (a.is_uniform() && may_be_uniform(b)) return b;
+    if (b.is_uniform() && may_be_uniform(a)) return a;
     return a == b ? a : varying_shape();
 }
 

@@ -45,6 +45,18 @@ bool is_whole(const FunctionGraph& graph, const Operand& operand, unsigned bits)
            ptx::bit_size(graph.values[operand.index].type) == bits;
 }
 
+/// The values of the two halves that a register is taken apart into.
+std::optional<std::pair<ValueId, ValueId>> definitions_of_halves(const FunctionGraph& graph,
+                                                                 const GraphInstruction& unpack) {
+    const Operand& parts = unpack.inst.operands[0];
+    if (parts.kind != Operand::Kind::vector || parts.count != 2) return std::nullopt;
+    const Operand &low = graph.pool[parts.first], &high = graph.pool[parts.first + 1];
+    const auto value = [](const Operand& part) {
+        return part.kind == Operand::Kind::reg ? ValueId(part.index) : no_value;
+    };
+    return std::pair{value(low), value(high)};
+}
+
 /// Numbers whose bits have no sign.
 ScalarType unsigned_of(ScalarType type) {
     return ptx::bit_size(type) == 64 ? ScalarType::u64 : ScalarType::u32;
@@ -90,6 +102,56 @@ bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruc
     const auto [low, high] =
         std::minmax_element(graph.values[a.index].shape.offsets->begin(), graph.values[a.index].shape.offsets->end());
     return b.value >= 63 || (std::int64_t(1) << b.value) > *high - *low; // else lanes have several quotients
+}
+
+std::optional<ReciprocalQuotient> reciprocal_quotient(const FunctionGraph& graph,
+                                                      const std::vector<const GraphInstruction*>& definitions,
+                                                      const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    const auto is_same_everywhere = [&](const Operand& operand) {
+        return operand.kind == Operand::Kind::imm ||
+               (is_whole(graph, operand, 32) && graph.values[operand.index].shape.is_uniform());
+    };
+    if (inst.form != FormId::shr || inst.guard != ptx::no_id || ptx::is_signed(inst.type()) ||
+        !is_whole(graph, inst.operands[0], 32) || !is_whole(graph, inst.operands[1], 32) ||
+        !graph.values[inst.operands[0].index].shape.is_varying() || !is_same_everywhere(inst.operands[2]))
+        return std::nullopt;
+    const auto made_by = [&](const Operand& operand, FormId form) -> const GraphInstruction* {
+        if (operand.kind != Operand::Kind::reg || operand.negated) return nullptr;
+        const GraphInstruction* made = definitions[operand.index];
+        return made && made->inst.form == form && made->inst.guard == ptx::no_id ? made : nullptr;
+    };
+    const auto product = [&](const ptx::Instruction& product,
+                             const Operand& line) -> std::optional<ReciprocalQuotient> {
+        if (!is_line(graph, line, 32)) return std::nullopt;
+        for (unsigned side : {1u, 2u}) {
+            const Operand &factor = product.operands[3 - side], &other = product.operands[side];
+            if (other.kind == Operand::Kind::reg && other.index == line.index && !other.negated &&
+                is_same_everywhere(factor))
+                return ReciprocalQuotient{line, factor, inst.operands[2]};
+        }
+        return std::nullopt;
+    };
+    // mul.hi and add, as it is written.
+    if (const GraphInstruction* sum = made_by(inst.operands[1], FormId::add_int))
+        for (unsigned side : {1u, 2u})
+            if (const GraphInstruction* upper = made_by(sum->inst.operands[side], FormId::mul_hi);
+                upper && !ptx::is_signed(upper->inst.type()) && ptx::bit_size(upper->inst.type()) == 32)
+                if (const auto found = product(upper->inst, sum->inst.operands[3 - side])) return found;
+    // The upper half of line * factor + line * 2^32, as ptxas computes both at once.
+    const GraphInstruction* unpack = made_by(inst.operands[1], FormId::mov_unpack);
+    if (!unpack) return std::nullopt;
+    const auto halves = definitions_of_halves(graph, *unpack);
+    if (!halves || halves->second != inst.operands[1].index) return std::nullopt;
+    const GraphInstruction* wide = made_by(unpack->inst.operands[1], FormId::mad_wide);
+    if (!wide || ptx::is_signed(wide->inst.type())) return std::nullopt;
+    const GraphInstruction* pack = made_by(wide->inst.operands[3], FormId::mov_pack);
+    if (!pack || pack->inst.operands[1].count != 2) return std::nullopt;
+    const Operand &low = graph.pool[pack->inst.operands[1].first], &high = graph.pool[pack->inst.operands[1].first + 1];
+    if (constant_of(graph, low) != std::uint64_t(0) || high.kind != Operand::Kind::reg) return std::nullopt;
+    Operand line = high;
+    line.type = ScalarType::u32;
+    return product(wide->inst, line);
 }
 
 Modifier order_of(const ptx::Instruction& inst) {
@@ -155,6 +217,22 @@ void LaneTest::add(const GraphInstruction& division, const Operand& a, const Ope
         return;
     }
     require(Modifier::eq, number, emit(form, number, {lowest, b}), emit(form, number, {highest, b}));
+}
+
+Operand LaneTest::add_reciprocal(const GraphInstruction& shift, const ReciprocalQuotient& quotient,
+                                 const ReciprocalQuotient& named) {
+    model_ = &shift;
+    const auto [lowest, highest] = ends(named.line, ScalarType::s32, shape_of(quotient.line));
+    const auto divided = [&](const Operand& number) {
+        const Operand upper = emit(FormId::mul_hi, ScalarType::u32, {number, named.factor}, Modifier::hi);
+        return emit(FormId::shr, ScalarType::u32,
+                    {emit(FormId::add_int, ScalarType::u32, {upper, number}), named.shift});
+    };
+    // Below 2^31 the sum does not wrap.
+    require(Modifier::ge, ScalarType::s32, lowest, immediate(0, ScalarType::s32));
+    const Operand result = divided(lowest);
+    require(Modifier::eq, ScalarType::u32, result, divided(highest));
+    return result;
 }
 
 void LaneTest::add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
@@ -267,6 +345,13 @@ void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction divisi
         division.inst = step;
         code.push_back(division);
     }
+}
+
+void append_known(GraphInstruction computed, const Operand& known, std::vector<GraphInstruction>& code) {
+    const ScalarType bits = ptx::bit_size(known.type) == 64 ? ScalarType::b64 : ScalarType::b32;
+    const Operand result = retyped(computed.inst.operands[0], bits);
+    computed.inst = make(FormId::mov, bits, {result, retyped(known, bits)}, computed.inst.location);
+    code.push_back(std::move(computed));
 }
 
 void find_loops_again(FunctionGraph& graph) {

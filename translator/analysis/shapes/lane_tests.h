@@ -21,6 +21,16 @@ bool is_line(const FunctionGraph& graph, const ptx::Operand& operand, unsigned b
 bool is_tested_quotient(const FunctionGraph& graph, const GraphInstruction& instruction);
 /// Likewise a shift to the right by a constant.
 bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// A quotient by a number that only the launch knows, computed of its reciprocal: the upper half of line * factor, plus
+/// the line, shifted to the right. Such are PyTorch's and others' offsets of tensors. It grows with the line below
+/// 2^31.
+struct ReciprocalQuotient {
+    ptx::Operand line, factor, shift;
+};
+/// `definitions`: by value, null for phis. None: `instruction` computes something else, or lanes are known to share it.
+std::optional<ReciprocalQuotient> reciprocal_quotient(const FunctionGraph& graph,
+                                                      const std::vector<const GraphInstruction*>& definitions,
+                                                      const GraphInstruction& instruction);
 /// A comparison whose answer changes once as the number grows; lanes seldom share that of another. Else none.
 ptx::Modifier order_of(const ptx::Instruction& inst);
 /// One side's lanes are known distances apart, the other one's are the same, and the answer is varying so far. Returns
@@ -37,6 +47,10 @@ public:
 
     /// Of a quotient, a remainder or a shift. `a`, `b`: the operands, by the values that they have in the block.
     void add(const GraphInstruction& division, const ptx::Operand& a, const ptx::Operand& b);
+    /// The lanes' quotient if the test holds, computed by `shift`; `named`: with the values that they have in the
+    /// block.
+    ptx::Operand add_reciprocal(const GraphInstruction& shift, const ReciprocalQuotient& quotient,
+                                const ReciprocalQuotient& named);
     /// Of a comparison, whose operand number `line` is one; `a`, `b`: its operands.
     void add_comparison(const GraphInstruction& comparison, unsigned line, const ptx::Operand& a,
                         const ptx::Operand& b);
@@ -98,6 +112,8 @@ private:
 /// What is tested as it is where the test holds; a remainder by the quotient.
 void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
                     std::vector<GraphInstruction>& code);
+/// What computes a value, which is `known` otherwise, as a copy of that.
+void append_known(GraphInstruction computed, const ptx::Operand& known, std::vector<GraphInstruction>& code);
 
 void find_loops_again(FunctionGraph& graph);
 
