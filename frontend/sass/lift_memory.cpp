@@ -292,6 +292,7 @@ void Lifter::load_constant(const Instruction& inst) {
         emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
     }
     if (place.bank == 3 || place.bank == 2) {
+        if (place.bank == 3 && !has_section(constants_section)) refuse_here("constants that are not there");
         const std::string variable = wide_temporary();
         emit("mov.u64 " + variable + ", " + (place.bank == 2 ? table_place() : std::string("sass_constants")));
         std::string sum = variable;

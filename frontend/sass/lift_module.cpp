@@ -50,7 +50,9 @@ std::optional<std::string> address_text(const Cubin& cubin, const ModulePlan& pl
     const std::uint64_t offset = symbol.value + addend;
     // Of constants only as generic addresses have them: others count from the bank's beginning.
     const bool is_constant = home.name == ".nv.constant3" && relocation.type == generic_address;
-    if ((home.name != ".nv.global" && home.name != ".nv.global.init" && !is_constant) || offset > home.size) return {};
+    if ((home.name != ".nv.global" && home.name != ".nv.global.init" && !is_constant) || offset > home.size ||
+        home.size == 0)
+        return {};
     return "generic(" + std::string(variable_of(home.name)) + ")+" + std::to_string(offset);
 }
 

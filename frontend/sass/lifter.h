@@ -46,7 +46,7 @@ struct Value {
 /// The register of a value that is_window_high.
 inline constexpr std::string_view window_high = "%window_high";
 /// The generic address of bank 3's beginning.
-inline constexpr std::string_view constant_window = "%constant_window";
+inline constexpr std::string_view constant_window = "%constant_window", constants_section = ".nv.constant3";
 /// R1 as c[0x0][0x28] gives it, where the stack may grow: the end of a space of places of which the lowest have no
 /// memory.
 inline constexpr std::uint32_t growing_stack_end = 1 << 24;
@@ -343,6 +343,7 @@ private:
     void forget(unsigned index);
     void write_all(unsigned index, const Value& value); ///< of all lanes, whatever the guard is
     std::string table_place();
+    bool has_section(std::string_view name) const; ///< of variables, and not an empty one
     /// The number that stands for a provided function's address; none for others.
     /// Whether calls of a function go to what the runtime provides, though the cubin may hold a body.
     bool is_left_to_runtime(const CubinSymbol& symbol) const;

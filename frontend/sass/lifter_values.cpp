@@ -334,7 +334,7 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         const std::int64_t constants = cubin_.architecture >= 90 ? 0xd0 : 0x50;
         if (offset == constants || offset == constants + 4) {
             // An address is compared with the window's begin and end, which are one without constants.
-            if (cubin_.find_section(".nv.constant3") == nullptr) return constant(0);
+            if (!has_section(constants_section)) return constant(0);
             const int window = name_wide(std::string(constant_window));
             return offset == constants ? low_half(window) : high_half(window);
         }
@@ -418,7 +418,7 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
     }
     if (bank == 2)
         if (const auto bits = constant_bytes(bank, offset)) return constant(*bits);
-    if (bank == 3 && cubin_.find_section(".nv.constant3") != nullptr) {
+    if (bank == 3 && has_section(constants_section)) {
         Value value = value_of(temporary());
         emit("ld.const.b32 " + value.text + ", [sass_constants+" + std::to_string(offset) + "]");
         return value;
@@ -485,12 +485,19 @@ void Lifter::move_address(const Instruction& inst, const CubinRelocation* found)
     write(inst.operands[0], is_low ? low_half(known) : high_half(known));
 }
 
+/// Only of such a section there is a variable.
+bool Lifter::has_section(std::string_view name) const {
+    const CubinSection* section = cubin_.find_section(name);
+    return section != nullptr && section->size != 0;
+}
+
 /// Where a variable of global memory lies in the lifted module's.
 std::string Lifter::variable_place(const CubinSymbol& symbol, std::int64_t addend) {
     if (symbol.section >= cubin_.sections.size() || (symbol.type != 1 && symbol.type != 3))
         refuse_here("the address of " + std::string(symbol.name));
     const std::string_view home = cubin_.sections[symbol.section].name;
-    if (home != ".nv.global" && home != ".nv.global.init") refuse_here("the address of " + std::string(symbol.name));
+    if ((home != ".nv.global" && home != ".nv.global.init") || !has_section(home))
+        refuse_here("the address of " + std::string(symbol.name));
     return (home == ".nv.global" ? "sass_global+" : "sass_global_init+") +
            std::to_string(symbol.value + std::uint64_t(addend));
 }

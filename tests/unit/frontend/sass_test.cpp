@@ -44,8 +44,8 @@ struct Patch {
     std::uint64_t low, high;
 };
 
-/// What becomes of a kernel of a cubin with other instructions in it.
-std::string lift_patched(const char* path, const char* kernel, const std::vector<Patch>& patches) {
+/// A kernel of a cubin with other instructions in it: false with the reason in `why` where it is not lifted.
+bool try_patched(const char* path, const char* kernel, const std::vector<Patch>& patches, std::string& text, std::string& why) {
     std::vector<std::uint8_t> image = read_bytes(path);
     sass::Cubin cubin;
     std::string error;
@@ -62,8 +62,13 @@ std::string lift_patched(const char* path, const char* kernel, const std::vector
     unsigned architecture = 0;
     const auto machine_code = sass::MachineCode::read({image.begin(), image.end()}, architecture, error);
     REQUIRE(machine_code);
+    return machine_code->lift(*machine_code->find_kernel(kernel), text, why);
+}
+
+/// What becomes of a kernel of a cubin with other instructions in it.
+std::string lift_patched(const char* path, const char* kernel, const std::vector<Patch>& patches) {
     std::string text, why;
-    const bool is_lifted = machine_code->lift(*machine_code->find_kernel(kernel), text, why);
+    const bool is_lifted = try_patched(path, kernel, patches, text, why);
     INFO(why);
     REQUIRE(is_lifted);
     const auto loader = ptx::ModuleLoader::load(text, path, {.bind_all_bodies = true});
@@ -573,6 +578,14 @@ TEST_CASE("sass: lanes have one answer to whether a phase is over, where copies 
     const std::string some = answer(lift_patched(tensor_copies, "bulk_sums", {guarded, by_hand}));
     INFO(some);
     CHECK(holds(some, {"activemask.b32 %", "and.pred %", ", " + some.substr(36, some.find(',') - 36) + ", %p1;", "vote.sync.any.pred %"}));
+}
+
+TEST_CASE("sass: constants of a section that is not there are refused by name") {
+    // LDC R1, c[0x3][R2+0x28] in the place of bulk_sums' first, which is of bank 0.
+    std::string text, why;
+    CHECK_FALSE(try_patched(tensor_copies, "bulk_sums", {{0x0, 0x00c00a0002017b82, 0x000fe20000000800}}, text, why));
+    INFO(why);
+    CHECK(holds(why, {"constants that are not there"}));
 }
 
 TEST_CASE("sass: parameters whose sizes take a word of their own") {
