@@ -125,7 +125,14 @@ std::string Lifter::provided_declarations(const Cubin& cubin) {
 }
 
 void Lifter::call_provided(std::uint64_t address, const std::string& chosen) {
-    const ProvidedFunction& function = functions[std::uint32_t(address) / 16 - 1];
+    const std::uint32_t number = std::uint32_t(address);
+    if (address >> 32 != function_high || number == 0 || number % 16 != 0 ||
+        number > function_low(std::size(functions) - 1))
+        refuse_here("a call to an address that is not there");
+    const ProvidedFunction& function = functions[number / 16 - 1];
+    const auto names_it = [&](const CubinSymbol& symbol) { return symbol.name == function.name; };
+    if (std::none_of(cubin_.symbols.begin(), cubin_.symbols.end(), names_it)) // else it is not declared
+        refuse_here("a call to a function that the module does not name");
     std::vector<std::vector<std::string>> arguments; // words, or one pair
     unsigned at = first_argument;
     for (const char bytes : function.parameters) {
