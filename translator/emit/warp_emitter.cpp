@@ -248,12 +248,12 @@ void WarpEmitter::if_then(llvm::Value* condition, const std::function<void()>& t
 }
 
 llvm::Value* WarpEmitter::if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
-                                  const std::function<llvm::Value*()>& otherwise) {
+                                  const std::function<llvm::Value*()>& otherwise, unsigned odds) {
     llvm::BasicBlock* taken = new_block("then");
     llvm::BasicBlock* other = new_block("else");
     llvm::BasicBlock* done = new_block("endif");
-    // The first arm is the common one wherever this is used (a guard that holds).
-    ir_.CreateCondBr(condition, taken, other, llvm::MDBuilder(context()).createBranchWeights(2000, 1));
+    llvm::MDNode* weights = odds ? llvm::MDBuilder(context()).createBranchWeights(odds, 1) : nullptr;
+    ir_.CreateCondBr(condition, taken, other, weights);
     ir_.SetInsertPoint(taken);
     llvm::Value* then_value = then();
     llvm::BasicBlock* then_end = ir_.GetInsertBlock();

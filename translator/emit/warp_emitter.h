@@ -139,9 +139,10 @@ public:
                                const std::function<llvm::Value*(llvm::Value* lane)>& body);
     /// if (condition) { then }: `then` is emitted in its own block; no results.
     void if_then(llvm::Value* condition, const std::function<void()>& then, bool likely = true);
-    /// if (condition) then-value else else-value.
+    /// if (condition) then-value else else-value; both may be null. `odds`: how much more often it is the first, mostly
+    /// a guard that holds; 0: nobody knows.
     llvm::Value* if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
-                         const std::function<llvm::Value*()>& otherwise);
+                         const std::function<llvm::Value*()>& otherwise, unsigned odds = 2000);
 
     // --- memory ------------------------------------------------------------------------------------------------------
     /// Host addresses of an address operand ([reg+imm], [variable+imm], [imm]) in `space`, offset included. Shared

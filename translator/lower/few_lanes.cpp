@@ -91,54 +91,34 @@ Value* load_few_or(WarpEmitter& e, const LanePart& part, llvm::function_ref<Valu
     Ir& ir = e.ir();
     llvm::Type* type = ir.getIntNTy(part.word * 8);
     Value* bits = bits_of(e, part);
-    llvm::BasicBlock *few = e.new_block("few.lanes"), *many = e.new_block("many.lanes"),
-                     *done = e.new_block("lanes.done");
-    ir.CreateCondBr(are_few(e, part, bits), few, many);
-    ir.SetInsertPoint(few);
-    Value* from_few = nullptr;
-    {
+    const auto load_few = [&]() -> Value* {
         const LanePlaces places(e, part);
         Value* nothing = llvm::Constant::getNullValue(llvm::FixedVectorType::get(type, part.count));
-        from_few = e.for_each_lane(bits, nothing, [&](Value* lane) -> Value* {
+        return e.for_each_lane(bits, nothing, [&](Value* lane) -> Value* {
             const AccessMark mark(e, note_lane(e, lane_of_step(e, part, lane)));
             llvm::LoadInst* load = ir.CreateAlignedLoad(type, places.of(lane), part.alignment);
             tag_space(e, load, part.space);
             return load;
         });
-    }
-    llvm::BasicBlock* few_end = ir.GetInsertBlock();
-    ir.CreateBr(done);
-    ir.SetInsertPoint(many);
-    Value* from_many = gather();
-    llvm::BasicBlock* many_end = ir.GetInsertBlock();
-    ir.CreateBr(done);
-    ir.SetInsertPoint(done);
-    llvm::PHINode* result = ir.CreatePHI(from_few->getType(), 2);
-    result->addIncoming(from_few, few_end);
-    result->addIncoming(from_many, many_end);
-    return result;
+    };
+    return e.if_else(
+        are_few(e, part, bits), load_few, [&] { return gather(); }, /*odds=*/0);
 }
 
 void store_few_or(WarpEmitter& e, const LanePart& part, Value* words, llvm::function_ref<void()> scatter) {
     Ir& ir = e.ir();
     Value* bits = bits_of(e, part);
-    llvm::BasicBlock *few = e.new_block("few.lanes"), *many = e.new_block("many.lanes"),
-                     *done = e.new_block("lanes.done");
-    ir.CreateCondBr(are_few(e, part, bits), few, many);
-    ir.SetInsertPoint(few);
-    {
+    const auto store_few = [&]() -> Value* {
         const LanePlaces places(e, part);
         const LaneArray values(e, words);
         e.for_each_lane(bits, [&](Value* lane) {
             const AccessMark mark(e, note_lane(e, lane_of_step(e, part, lane)));
             tag_space(e, ir.CreateAlignedStore(values.get(lane), places.of(lane), part.alignment), part.space);
         });
-    }
-    ir.CreateBr(done);
-    ir.SetInsertPoint(many);
-    scatter();
-    ir.CreateBr(done);
-    ir.SetInsertPoint(done);
+        return nullptr;
+    };
+    const auto store_many = [&]() -> Value* { return scatter(), nullptr; };
+    e.if_else(are_few(e, part, bits), store_few, store_many, /*odds=*/0);
 }
 
 } // namespace ptarmigan::translator::lower
