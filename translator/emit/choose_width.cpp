@@ -132,15 +132,6 @@ unsigned varying_words_at_once(const FunctionGraph& graph) {
     return most;
 }
 
-/// Instructions by what they define.
-std::vector<const GraphInstruction*> definitions_of(const FunctionGraph& graph) {
-    std::vector<const GraphInstruction*> result(graph.values.size(), nullptr);
-    for (const Block& block : graph.blocks)
-        for (const GraphInstruction& instruction : block.instructions)
-            for (ValueId value : definitions(graph, instruction)) result[value] = &instruction;
-    return result;
-}
-
 /// Lanes leave by comparing arithmetic on the threads' numbers (i < n): all do so in the same round but for once, at
 /// the end of what there is to do. In the second of two loops that an unrolled one became i is not affine any more.
 bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
@@ -268,9 +259,8 @@ bool is_map(const FunctionGraph& graph) {
 
 /// What loops keep fits registers, and without loops what is alive at once; wider where that does not matter: chains of
 /// results, and the model of the special function unit, which takes 16 lanes at once. AVX2 code on a Zen 5, narrower ->
-/// wider, CPU ms by turns: fdtd_e 2.2 -> 1.5, stencil 4.3 -> 3.7 (32 lanes, few values); bilateral 43 -> 31,
-/// soft-max 9.9
-/// -> 7.7 (16, ex2), attention 64 -> 36, nearest 7.3 -> 6.0 (32, chains).
+/// wider, CPU ms by turns: fdtd_e 2.2 -> 1.5, stencil 4.3 -> 3.7 (32 lanes, few values); bilateral 43 -> 31, soft-max
+/// 9.9 -> 7.7 (16, ex2); attention 64 -> 36, nearest 7.3 -> 6.0 (32, chains).
 unsigned width_by_registers_avx2(const FunctionGraph& graph, unsigned natural, unsigned row) {
     const unsigned code = varying_words(graph);
     if (code <= long_code && fetches_from_textures(graph)) return 32;

@@ -81,8 +81,7 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     }
     gather_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
-    Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
-    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    find_loops_again(graph);
     if (loader.module().target.debug) hoist_parameters(graph);
     close_loops(graph);
     return graph;

@@ -21,11 +21,7 @@ constexpr unsigned most_branches = 8;
 
 class Threading {
 public:
-    explicit Threading(FunctionGraph& graph) : graph_(graph), definitions_(graph.values.size(), nullptr) {
-        for (const Block& block : graph_.blocks)
-            for (const GraphInstruction& instruction : block.instructions)
-                for (ValueId value : definitions(graph_, instruction)) definitions_[value] = &instruction;
-    }
+    explicit Threading(FunctionGraph& graph) : graph_(graph), definitions_(definitions_of(graph)) {}
 
     bool run() {
         bool changed = false;
@@ -207,8 +203,7 @@ private:
 
 bool thread_branches(FunctionGraph& graph) {
     if (!graph.forest.reducible || !Threading(graph).run()) return false;
-    const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
-    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    find_loops_again(graph);
     return true;
 }
 

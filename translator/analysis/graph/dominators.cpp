@@ -161,4 +161,9 @@ LoopForest find_loops(const Edges& successors, const Edges& predecessors, const 
     return forest;
 }
 
+void find_loops_again(FunctionGraph& graph) {
+    const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
+    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+}
+
 } // namespace ptarmigan::translator

@@ -68,5 +68,7 @@ Edges dominance_frontiers(const DominatorTree& tree, const Edges& predecessors);
 
 /// Natural loops, outer before inner; latch and preheader are filled where unique. Loops with one header are one loop.
 LoopForest find_loops(const Edges& successors, const Edges& predecessors, const DominatorTree& tree);
+/// Those of the graph, whose blocks or edges have changed.
+void find_loops_again(FunctionGraph& graph);
 
 } // namespace ptarmigan::translator

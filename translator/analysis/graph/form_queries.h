@@ -32,6 +32,12 @@ inline bool is_terminator(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::terminator);
 }
 
+/// A load, store or atomic that says how others see it: manual 8.4. Others are weak.
+inline bool is_strong(const ptx::Instruction& inst) {
+    using enum ptx::Modifier;
+    return inst.has(volatile_) || inst.has(relaxed) || inst.has(acquire) || inst.has(release) || inst.has(mmio);
+}
+
 /// The operand that names memory of `inst.space`: where a copy writes (its source is of another space), else the
 /// address of a load, a store or an atomic.
 inline const ptx::Operand& accessed_memory(const ptx::Instruction& inst) {

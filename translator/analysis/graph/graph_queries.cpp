@@ -12,6 +12,14 @@ FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instru
     return result;
 }
 
+std::vector<const GraphInstruction*> definitions_of(const FunctionGraph& graph) {
+    std::vector<const GraphInstruction*> result(graph.values.size(), nullptr);
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : definitions(graph, instruction)) result[value] = &instruction;
+    return result;
+}
+
 FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction) {
     FewValues result;
     ptx::for_each_register(instruction.inst, graph.pool, [&](const ptx::Operand& operand, bool definition) {

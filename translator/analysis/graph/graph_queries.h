@@ -27,6 +27,8 @@ void for_each_register(const FunctionGraph& graph, const GraphInstruction& instr
 using FewValues = boost::container::small_vector<ValueId, 12>;
 /// Values written, in operand order (the order of `previous`).
 FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// Instructions by the values that they write; null for phis' and others. Valid until the blocks change.
+std::vector<const GraphInstruction*> definitions_of(const FunctionGraph& graph);
 /// Values read: operands, guard and previous.
 FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction);
 

@@ -24,9 +24,7 @@ bool orders_memory(const ptx::Instruction& inst) {
     using enum ptx::Effects;
     if (has_effect(inst, call | async | waits | fence)) return true;
     if (is_own_memory(inst.space) || !has_effect(inst, load | store | atomic)) return false;
-    return has_effect(inst, atomic | volatile_read) || inst.has(ptx::Modifier::volatile_) ||
-           inst.has(ptx::Modifier::relaxed) || inst.has(ptx::Modifier::acquire) || inst.has(ptx::Modifier::release) ||
-           inst.has(ptx::Modifier::mmio);
+    return has_effect(inst, atomic | volatile_read) || is_strong(inst);
 }
 
 /// Accesses through pointers that are kernel parameters, by parameter.

@@ -33,7 +33,7 @@ public:
                 const bool is_shared = is_read_by_all_rows(instruction.inst);
                 if (!is_shared && !is_piece_of_a_row(instruction.inst)) continue;
                 const std::optional<std::int64_t> stride = strides_.of(instruction.inst[ptx::Role::a].index, loop);
-                if (stride && *stride<far&& * stride> - far) continue;
+                if (stride && std::abs(*stride) < far) continue;
                 ++(is_shared ? result.shared_rows : result.pieces);
             }
         return result;

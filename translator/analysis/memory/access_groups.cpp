@@ -39,11 +39,6 @@ bool is_at_register(const ptx::Instruction& inst) {
     return address.kind == Operand::Kind::address && address.base == Operand::Base::reg;
 }
 
-bool is_strong(const ptx::Instruction& inst) {
-    using enum ptx::Modifier;
-    return inst.has(volatile_) || inst.has(relaxed) || inst.has(acquire) || inst.has(release) || inst.has(mmio);
-}
-
 /// One scalar per lane at [register + offset].
 bool is_movable(const ptx::Instruction& inst) {
     const bool store = inst.form == FormId::st;

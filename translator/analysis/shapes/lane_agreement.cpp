@@ -2,6 +2,7 @@
 #include "translator/analysis/shapes/lane_agreement.h"
 
 #include "frontend/isa/special_registers.h"
+#include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/make_operands.h"
@@ -39,15 +40,11 @@ bool is_special(const Operand& operand, ptx::SpecialRegister which) {
 /// The kernel twice, behind a test.
 class KernelVersions {
 public:
-    explicit KernelVersions(FunctionGraph& graph) : graph_(graph), definitions_(graph.values.size(), nullptr) {}
+    explicit KernelVersions(FunctionGraph& graph) : graph_(graph), definitions_(definitions_of(graph)) {}
 
     BlockId run() {
         std::size_t statements = 0;
-        for (const Block& block : graph_.blocks) {
-            statements += block.instructions.size();
-            for (const GraphInstruction& instruction : block.instructions)
-                for (ValueId value : definitions(graph_, instruction)) definitions_[value] = &instruction;
-        }
+        for (const Block& block : graph_.blocks) statements += block.instructions.size();
         if (statements > most_with_reciprocals || (statements > most_statements && !has_reciprocals())) return 0;
         const bool widens = widenings() <= most_widenings;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block) {

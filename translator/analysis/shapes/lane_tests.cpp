@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/shapes/lane_tests.h"
 
-#include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/make_operands.h"
 
@@ -352,11 +351,6 @@ void append_known(GraphInstruction computed, const Operand& known, std::vector<G
     const Operand result = retyped(computed.inst.operands[0], bits);
     computed.inst = make(FormId::mov, bits, {result, retyped(known, bits)}, computed.inst.location);
     code.push_back(std::move(computed));
-}
-
-void find_loops_again(FunctionGraph& graph) {
-    const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
-    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
 }
 
 } // namespace ptarmigan::translator

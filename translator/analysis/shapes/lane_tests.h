@@ -115,6 +115,4 @@ void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction divisi
 /// What computes a value, which is `known` otherwise, as a copy of that.
 void append_known(GraphInstruction computed, const ptx::Operand& known, std::vector<GraphInstruction>& code);
 
-void find_loops_again(FunctionGraph& graph);
-
 } // namespace ptarmigan::translator

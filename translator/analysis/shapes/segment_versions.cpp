@@ -106,11 +106,8 @@ public:
     /// `parting`: the headers of loops that lanes leave one by one.
     SpanVersions(FunctionGraph& graph, const Span& span, const std::unordered_set<BlockId>& parting)
         : graph_(graph), span_(span), parting_(parting), inside_(graph.blocks.size(), false),
-          definitions_(graph.values.size(), nullptr) {
+          definitions_(definitions_of(graph)) {
         for (BlockId block : span.blocks) inside_[block] = true;
-        for (const Block& block : graph.blocks)
-            for (const GraphInstruction& instruction : block.instructions)
-                for (ValueId value : definitions(graph, instruction)) definitions_[value] = &instruction;
     }
 
     bool run() {

@@ -107,10 +107,8 @@ void Barriers::list_accesses(BlockId id) {
         const bool plain = !has_effect(inst, Effects::atomic | Effects::convergent | Effects::barrier | Effects::fence |
                                                  Effects::async | Effects::may_trap | Effects::call |
                                                  Effects::volatile_read | Effects::waits);
-        const bool strong = inst.has(ptx::Modifier::volatile_) || inst.has(ptx::Modifier::relaxed) ||
-                            inst.has(ptx::Modifier::acquire) || inst.has(ptx::Modifier::release);
         const Operand& place = accessed_memory(inst);
-        if (!plain || strong || (accesses && place.kind != Operand::Kind::address)) {
+        if (!plain || is_strong(inst) || (accesses && place.kind != Operand::Kind::address)) {
             is_opaque_[id] = true;
             continue;
         }
