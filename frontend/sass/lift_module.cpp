@@ -15,7 +15,7 @@ namespace {
 std::string_view variable_of(std::string_view section) {
     if (section == ".nv.global") return "sass_global";
     if (section == ".nv.global.init") return "sass_global_init";
-    if (section == ".nv.constant3") return "sass_constants";
+    if (section == constants_section) return "sass_constants";
     return {};
 }
 
@@ -49,7 +49,7 @@ std::optional<std::string> address_text(const Cubin& cubin, const ModulePlan& pl
     const CubinSection& home = cubin.sections[symbol.section];
     const std::uint64_t offset = symbol.value + addend;
     // Of constants only as generic addresses have them: others count from the bank's beginning.
-    const bool is_constant = home.name == ".nv.constant3" && relocation.type == generic_address;
+    const bool is_constant = home.name == constants_section && relocation.type == generic_address;
     if ((home.name != ".nv.global" && home.name != ".nv.global.init" && !is_constant) || offset > home.size ||
         home.size == 0)
         return {};
@@ -148,7 +148,8 @@ void declare_variables(const Cubin& cubin, const ModulePlan& plan, std::string& 
     plain += kernels;
     std::vector<const CubinSection*> sections;
     bool have_addresses = false;
-    for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"}) {
+    for (const std::string_view name :
+         {std::string_view(".nv.global"), std::string_view(".nv.global.init"), constants_section}) {
         const CubinSection* section = cubin.find_section(name);
         if (section == nullptr || section->size == 0) continue;
         sections.push_back(section);

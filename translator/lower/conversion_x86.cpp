@@ -16,6 +16,8 @@ namespace {
 
 namespace In = llvm::Intrinsic;
 
+constexpr unsigned current_rounding = 4; ///< of instructions of 512 bits: what MXCSR says
+
 /// The instruction for `lanes` of float or double, to the nearest even number or toward zero. Those of 512 bits take a
 /// mask and a rounding.
 In::ID instruction_for(bool is_double, unsigned lanes, bool nearest, bool is_signed) {
@@ -33,7 +35,6 @@ Value* convert(Ir& ir, Value* chunk, bool nearest, bool is_signed) {
     const unsigned lanes = llvm::cast<llvm::FixedVectorType>(chunk->getType())->getNumElements();
     const In::ID instruction = instruction_for(is_double, lanes, nearest, is_signed);
     if (lanes * (is_double ? 64 : 32) < 512) return ir.CreateIntrinsic(instruction, {}, {chunk});
-    constexpr unsigned current_rounding = 4;
     Value* rest = llvm::Constant::getNullValue(typed(ir.getInt32Ty(), chunk));
     return ir.CreateIntrinsic(instruction, {},
                               {chunk, rest, ir.getIntN(lanes, ~0ull >> (64 - lanes)), ir.getInt32(current_rounding)});
@@ -41,7 +42,6 @@ Value* convert(Ir& ir, Value* chunk, bool nearest, bool is_signed) {
 
 /// NaN as zero; all else as it is. A mask would take longer to make than the conversion itself.
 Value* nan_as_zero(Ir& ir, Value* chunk) {
-    constexpr unsigned current_rounding = 4;
     return ir.CreateIntrinsic(In::x86_avx512_mask_fixupimm_ps_512, {},
                               {chunk, chunk, integer(to_bits(ir, chunk), nan_as_zero_table), ir.getInt32(0),
                                ir.getInt16(0xffff), ir.getInt32(current_rounding)});
