@@ -46,6 +46,9 @@ enum class Effects : std::uint32_t {
     call = 1 << 9,
     volatile_read = 1 << 10, ///< result changes from one execution to the next (clock)
     waits = 1 << 11,         ///< may suspend the warp (nanosleep, mbarrier waits)
+    /// Lane by lane its work would be done anew for each (a matrix product), or its answer would tell less of the warp
+    /// (activemask), so even quick code runs it as whole warps.
+    whole_warp = 1 << 12,
 };
 constexpr Effects operator|(Effects a, Effects b) {
     return Effects(std::uint32_t(a) | std::uint32_t(b));

@@ -34,8 +34,7 @@ std::string escaped(std::string_view text, const char* characters) {
 bool has_fast_sums(const ptx::FormInfo& form) {
     const auto says = [&](std::string_view text) { return form.syntax.find(text) != std::string_view::npos; };
     return form.lowered && says("mma") && says(" d, ") && !says(".load") && !says(".store") && !says(".s32") &&
-           !says(".block_scale") && !says(".f64") && !says(".m8n8k4") &&
-           (form.opcode == "mma" || form.opcode == "wmma" || form.opcode == "wgmma");
+           !says(".block_scale") && !says(".f64") && !says(".m8n8k4") && any(form.effects, ptx::Effects::whole_warp);
 }
 constexpr const char* fast_sum_bound =
     "(n + 2) 2^-24 (|C| + sum of |A B|) for n products, then a rounding to f16 where D "

@@ -12,6 +12,7 @@
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
 #include "translator/analysis/loops/round_chains.h"
@@ -330,12 +331,10 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
 }
 
 bool is_of_whole_warps(const FunctionGraph& graph) {
-    const auto needs_warp = [](const GraphInstruction& instruction) {
-        const auto opcode = ptx::form_info(instruction.inst.form).opcode;
-        return opcode == "mma" || opcode == "wmma" || opcode == "wgmma" || opcode == "activemask";
-    };
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const Block& block) {
-        return std::any_of(block.instructions.begin(), block.instructions.end(), needs_warp);
+        return std::any_of(block.instructions.begin(), block.instructions.end(), [](const GraphInstruction& each) {
+            return has_effect(each.inst, ptx::Effects::whole_warp);
+        });
     });
 }
 
