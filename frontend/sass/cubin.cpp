@@ -221,6 +221,8 @@ private:
             default: break;
             }
         });
+        if (kernel.has_clusters && cubin_.architecture < 90) sound = false;
+        if (kernel.cluster[0] != 0 && (kernel.cluster[1] == 0 || kernel.cluster[2] == 0)) sound = false;
         sound = read_facts(info->bytes, kernel.facts) && sound;
         std::sort(kernel.parameters.begin(), kernel.parameters.end(),
                   [](const KernelParameter& a, const KernelParameter& b) { return a.ordinal < b.ordinal; });
