@@ -97,6 +97,13 @@ double fused(double a, double b, double c) {
     return std::isnan(result) ? number_of(0xfff8000000000000) : result;
 }
 
+template <typename Number> std::vector<Number> random_matrix(std::size_t size, std::mt19937& random) {
+    std::uniform_real_distribution<Number> numbers(-2, 2);
+    std::vector<Number> matrix(size);
+    for (Number& each : matrix) each = numbers(random);
+    return matrix;
+}
+
 } // namespace
 
 TEST_CASE("tiles of products whose steps go side by side", "[kernels][barriers][memory][products]") {
@@ -107,10 +114,7 @@ TEST_CASE("tiles of products whose steps go side by side", "[kernels][barriers][
     CAPTURE(shape.side, shape.each, sums_in_memory, is_turned);
     const unsigned rows = shape.rows(), depth = shape.depth();
     std::mt19937 random(rows * 7 + depth);
-    std::uniform_real_distribution<float> numbers(-2, 2);
-    std::vector<float> a(rows * depth), b(depth * rows);
-    for (float& each : a) each = numbers(random);
-    for (float& each : b) each = numbers(random);
+    auto a = random_matrix<float>(rows * depth, random), b = random_matrix<float>(depth * rows, random);
     a[3 * depth + 1] = std::numeric_limits<float>::infinity(); // a row of infinities and NaNs
     b[2 * rows + 3] = std::numeric_limits<float>::quiet_NaN(); // a column of NaNs
     for (unsigned k = 0; k < depth; ++k) a[k] *= 1e-39f;       // subnormal products
@@ -134,10 +138,7 @@ TEST_CASE("tiles of products of doubles, with and without NaNs", "[kernels][barr
     CAPTURE(shape.side, shape.each, is_turned, has_nans);
     const unsigned rows = shape.rows(), depth = shape.depth();
     std::mt19937 random(rows * 5 + depth);
-    std::uniform_real_distribution<double> numbers(-2, 2);
-    std::vector<double> a(rows * depth), b(depth * rows);
-    for (double& each : a) each = numbers(random);
-    for (double& each : b) each = numbers(random);
+    auto a = random_matrix<double>(rows * depth, random), b = random_matrix<double>(depth * rows, random);
     if (has_nans) {
         a[(rows - 1) * depth + 1] = std::numeric_limits<double>::infinity();
         a[(rows - 1) * depth + depth - 1] = -std::numeric_limits<double>::infinity();
