@@ -161,31 +161,11 @@ template <unsigned lanes> PLANE_INLINE void fetch_lanes(Call& call, const Plane&
         fetch_points<lanes>(call, plane, corners);
 }
 
-using FetchLanes = void (*)(Call&, const Plane&, const Image&);
-/// For steps of up to 16 and of up to 32 lanes.
-struct Fetches {
-    FetchLanes half, whole;
-};
-
-template <unsigned lanes> void fetch_anywhere(Call& call, const Plane& plane, const Image& image) {
-    fetch_lanes<lanes>(call, plane, image);
-}
-
-template <unsigned lanes> PTARMIGAN_FOR_AVX2 void fetch_avx2(Call& call, const Plane& plane, const Image& image) {
-    fetch_lanes<lanes>(call, plane, image);
-}
-template <unsigned lanes> PTARMIGAN_FOR_AVX512 void fetch_avx512(Call& call, const Plane& plane, const Image& image) {
-    fetch_lanes<lanes>(call, plane, image);
-}
-
-Fetches fetches_of(VectorCode most) {
-    switch (vector_code(most)) {
-    case VectorCode::avx512: return {fetch_avx512<16>, fetch_avx512<32>};
-    case VectorCode::avx2: return {fetch_avx2<16>, fetch_avx2<32>};
-    case VectorCode::portable: break;
+struct FetchLanes {
+    template <unsigned lanes> PLANE_INLINE static void run(Call& call, const Plane& plane, const Image& image) {
+        fetch_lanes<lanes>(call, plane, image);
     }
-    return {fetch_anywhere<16>, fetch_anywhere<32>};
-}
+};
 
 } // namespace
 
@@ -219,9 +199,7 @@ bool fetch_plane(abi::TextureCall& call, const TextureObject& texture, VectorCod
     plane.bytes = bytes >= 4 && bytes < std::size_t{1} << 31 ? static_cast<std::uint32_t>(bytes) : 0;
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
-    static const Fetches best = fetches_of(VectorCode::avx512);
-    const Fetches fetch = most == VectorCode::avx512 ? best : fetches_of(most);
-    (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, plane, texture.image);
+    StepCode<FetchLanes, void, Call&, const Plane&, const Image&>::run(call.active, most, call, plane, texture.image);
     return true;
 }
 

@@ -320,31 +320,11 @@ template <unsigned lanes> PLANE_INLINE std::uint64_t fetch_lanes(Call& call, con
     return left & call.active;
 }
 
-using FetchLanes = std::uint64_t (*)(Call&, const Volume&);
-/// For steps of up to 16 and of up to 32 lanes.
-struct Fetches {
-    FetchLanes half, whole;
-};
-
-template <unsigned lanes> std::uint64_t fetch_anywhere(Call& call, const Volume& volume) {
-    return fetch_lanes<lanes>(call, volume);
-}
-
-template <unsigned lanes> PTARMIGAN_FOR_AVX2 std::uint64_t fetch_avx2(Call& call, const Volume& volume) {
-    return fetch_lanes<lanes>(call, volume);
-}
-template <unsigned lanes> PTARMIGAN_FOR_AVX512 std::uint64_t fetch_avx512(Call& call, const Volume& volume) {
-    return fetch_lanes<lanes>(call, volume);
-}
-
-Fetches fetches_of(VectorCode most) {
-    switch (vector_code(most)) {
-    case VectorCode::avx512: return {fetch_avx512<16>, fetch_avx512<32>};
-    case VectorCode::avx2: return {fetch_avx2<16>, fetch_avx2<32>};
-    case VectorCode::portable: break;
+struct FetchLanes {
+    template <unsigned lanes> PLANE_INLINE static std::uint64_t run(Call& call, const Volume& volume) {
+        return fetch_lanes<lanes>(call, volume);
     }
-    return {fetch_anywhere<16>, fetch_anywhere<32>};
-}
+};
 
 /// Along dimension `index`; the size is each lane's.
 Dimension dimension_of(const TextureObject& texture, unsigned index, bool is_open) {
@@ -396,9 +376,7 @@ std::uint64_t fetch_from(Call& call, const TextureObject& texture, const Texture
     if (plane.has_border) plane.border = store_color(sampler.border_color, plane.reading);
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
-    static const Fetches best = fetches_of(VectorCode::avx512);
-    const Fetches fetch = most == VectorCode::avx512 ? best : fetches_of(most);
-    return (call.active >> 16 == 0 ? fetch.half : fetch.whole)(call, volume);
+    return StepCode<FetchLanes, std::uint64_t, Call&, const Volume&>::run(call.active, most, call, volume);
 }
 
 } // namespace

@@ -161,30 +161,11 @@ template <unsigned lanes> PLANE_INLINE bool access_lanes(Call& call, const Surfa
     return true;
 }
 
-using AccessLanes = bool (*)(Call&, const Surface&);
-struct Accesses {
-    AccessLanes half, whole;
-};
-
-template <unsigned lanes> bool access_anywhere(Call& call, const Surface& surface) {
-    return access_lanes<lanes>(call, surface);
-}
-
-template <unsigned lanes> PTARMIGAN_FOR_AVX2 bool access_avx2(Call& call, const Surface& surface) {
-    return access_lanes<lanes>(call, surface);
-}
-template <unsigned lanes> PTARMIGAN_FOR_AVX512 bool access_avx512(Call& call, const Surface& surface) {
-    return access_lanes<lanes>(call, surface);
-}
-
-Accesses accesses_of(VectorCode most) {
-    switch (vector_code(most)) {
-    case VectorCode::avx512: return {access_avx512<16>, access_avx512<32>};
-    case VectorCode::avx2: return {access_avx2<16>, access_avx2<32>};
-    case VectorCode::portable: break;
+struct AccessLanes {
+    template <unsigned lanes> PLANE_INLINE static bool run(Call& call, const Surface& surface) {
+        return access_lanes<lanes>(call, surface);
     }
-    return {access_anywhere<16>, access_anywhere<32>};
-}
+};
 
 } // namespace
 
@@ -209,9 +190,7 @@ bool access_surface(abi::TextureCall& call, const TextureObject& object, VectorC
                           has_layer(geometry),
                           static_cast<std::uint32_t>(bytes),
                           static_cast<std::int32_t>((row - bytes) / bytes * bytes)};
-    static const Accesses best = accesses_of(VectorCode::avx512);
-    const Accesses access = most == VectorCode::avx512 ? best : accesses_of(most);
-    return (call.active >> 16 == 0 ? access.half : access.whole)(call, surface);
+    return StepCode<AccessLanes, bool, Call&, const Surface&>::run(call.active, most, call, surface);
 }
 
 } // namespace ptarmigan::runtime

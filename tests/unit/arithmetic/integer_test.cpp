@@ -362,7 +362,7 @@ TEST_CASE("integer: packed bytes and halfwords", "[integer]") {
     check("max.relu.s8x4", 8, true, false, [](s64 a, s64 b) { return std::max<s64>(std::max(a, b), 0); });
     check_statement({"neg.s8x4 %d, %a;", 32, 32, 0, 0, head}, operands(Kind::bits32), [](const Operands& o) {
         u32 result = 0;
-        for (unsigned at = 0; at < 32; at += 8) result |= (0u - (u32(o[0]) >> at) & 255) << at;
+        for (unsigned at = 0; at < 32; at += 8) result |= ((0u - (u32(o[0]) >> at)) & 255) << at;
         return result;
     });
 }
