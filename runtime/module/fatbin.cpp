@@ -141,6 +141,17 @@ std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entrie
     return cubins;
 }
 
+/// Whether a GPU would pass over this PTX for machine code: that of the device's own major number, for a higher
+/// architecture or with more of its features. The PTX was compiled for less (`__CUDA_ARCH__`), so its kernels may be
+/// others, or empty.
+bool is_passed_over(const PtxEntry& ptx, const std::vector<PtxEntry>& cubins, const ImageOptions& options) {
+    if (!options.lifts || !eligible(ptx, options.device_architecture)) return false;
+    return std::any_of(cubins.begin(), cubins.end(), [&](const PtxEntry& cubin) {
+        return sass::lifts_architecture(cubin.architecture) && eligible(cubin, options.device_architecture) &&
+               cubin.architecture / 10 == options.device_architecture / 10 && better(cubin, ptx);
+    });
+}
+
 /// The entry to compile, or null. The last resort is the lowest of the newer ones, plain ones first: code for exactly
 /// one architecture is likely to use what only that has.
 const PtxEntry* choose(const std::vector<PtxEntry>& entries, const std::vector<unsigned>& sass,
@@ -261,13 +272,13 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
     if (options.lifts) {
         const std::vector<const PtxEntry*> cubins = liftable_cubins(contents.cubins, options);
-        const bool has_ptx = std::any_of(contents.ptx.begin(), contents.ptx.end(), [&](const PtxEntry& entry) {
-            return eligible(entry, options.device_architecture);
-        });
-        if (!cubins.empty() && (options.prefers_sass || !has_ptx)) {
+        const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
+        const bool has_ptx = instead != nullptr && eligible(*instead, options.device_architecture);
+        const bool prefers_sass =
+            options.prefers_sass || (has_ptx && is_passed_over(*instead, contents.cubins, options));
+        if (!cubins.empty() && (prefers_sass || !has_ptx)) {
             ImagePtx image = read_best(cubins, options);
-            const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
-            if (instead == nullptr || (options.prefers_sass && image.result == ImageResult::ok)) return image;
+            if (instead == nullptr || (prefers_sass && image.result == ImageResult::ok)) return image;
             // PTX for newer devices, where it has the same kernels: libraries have others in it.
             ImagePtx newer = unpack_chosen(*instead, options.device_architecture);
             if (image.result != ImageResult::ok) return newer;
@@ -293,7 +304,7 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
         if (linked.result == ImageResult::ok) return linked;
     }
     ImagePtx units = read_units(containers, options);
-    if (units.result == ImageResult::ok || !has_linked) return units;
+    if ((units.result == ImageResult::ok && !units.is_passed_over) || !has_linked) return units;
     linked = read_container(wrapper.container, SIZE_MAX, options);
     return linked.result == ImageResult::ok ? linked : units;
 }
@@ -467,6 +478,7 @@ ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& cont
         }
         image.architecture = std::max(image.architecture, unit.architecture);
         image.is_newer |= unit.is_newer;
+        image.is_passed_over |= is_passed_over(*entry, input.cubins, options);
         std::string name = entry->source_name;
         if (name.empty()) name = "input " + std::to_string(i + 1);
         image.units.push_back({std::move(unit.text), std::move(name)});

@@ -65,14 +65,15 @@ struct ImagePtx {
     unsigned architecture = 0;
     /// Where `text` declares what machine code has: the code, whose kernels are not lifted yet.
     std::shared_ptr<const sass::MachineCode> machine_code;
-    bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
+    bool is_passed_over = false; ///< of units: a GPU would take the machine code that was linked of them
+    bool is_newer = false;       ///< for a newer architecture than the device's: taken as the last resort
 };
 
 struct ImageOptions {
     unsigned device_architecture = 90; ///< major * 10 + minor
     bool accept_newer = false;         ///< take PTX for newer architectures when nothing else is there
     bool replaces_sass = true;         ///< likewise in whole programs with machine code that the device would run
-    bool lifts = false;                ///< take machine code where no PTX suits the device
+    bool lifts = false;                ///< take machine code where no PTX suits the device, or a GPU would pass it over
     bool prefers_sass = false;         ///< with `lifts`: even where PTX suits
     /// Machine code is the device's only if it is of its major number, as with a GPU's driver. Else that of earlier
     /// ones is taken, too.
@@ -99,7 +100,8 @@ std::uint64_t container_extent(const void* container, std::size_t size);
 std::string unpack_ptx(const PtxEntry& entry);
 
 /// The PTX that the driver would compile for the device: the highest architecture that it has, `a`
-/// variants only when the architecture is equal. Where there is none but machine code for the device, as in what
+/// variants only when the architecture is equal; machine code where the driver would take that although there is PTX
+/// for a lower architecture. Where there is none but machine code for the device, as in what
 /// `nvcc -arch=all-major` makes, the PTX for the nearest newer architecture stands in for that. A wrapper's inner
 /// pointers are followed without bounds: the program's own data.
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options);

@@ -84,7 +84,7 @@ private:
         bool has_units = false;
         if (!units.empty() && !options_.prefers_sass) {
             runtime::ImagePtx linked = runtime::read_units(units, options_);
-            has_units = linked.result != runtime::ImageResult::no_binary_for_device;
+            has_units = linked.result != runtime::ImageResult::no_binary_for_device && !linked.is_passed_over;
             if (has_units || !options_.lifts) add(path, std::move(linked));
         }
         for (const auto& container : code.containers) {

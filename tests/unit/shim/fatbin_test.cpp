@@ -200,6 +200,40 @@ TEST_CASE("fatbin: a device that was asked for takes machine code of its own maj
     CHECK_FALSE(taken(120, 90, false));
 }
 
+TEST_CASE("fatbin: PTX that a GPU would pass over for its machine code is passed over") {
+    std::ifstream file(PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/vector_add.sm_80.cubin", std::ios::binary);
+    const std::string cubin((std::istreambuf_iterator<char>(file)), {});
+    REQUIRE(cubin.size() > 1000);
+    const auto taken = [](const Bytes& container, unsigned device, bool lifts) {
+        const ImagePtx image = read(container, {.device_architecture = device, .lifts = lifts});
+        REQUIRE(image.result == ImageResult::ok);
+        return image.machine_code ? "machine code" : image.text;
+    };
+    const Bytes older = make_entry(1, 75, "text 75"), same = make_entry(1, 80, "text 80");
+    const Bytes code = make_entry(2, 80, cubin), specific = make_entry(2, 80, cubin, Packing::plain, 0x100011);
+    // The PTX was compiled for less than the machine code: its kernels may be empty.
+    CHECK(taken(make_container({code, older}), 80, true) == "machine code");
+    CHECK(taken(make_container({code, older}), 86, true) == "machine code");
+    CHECK(taken(make_container({specific, same}), 80, true) == "machine code");
+    CHECK(taken(make_container({code, older}), 80, false) == "text 75");
+    // A GPU of another major number takes the PTX, as one does that the specific code is not for.
+    CHECK(taken(make_container({code, older}), 90, true) == "text 75");
+    CHECK(taken(make_container({specific, older}), 86, true) == "text 75");
+    CHECK(taken(make_container({code, same, older}), 80, true) == "text 80");
+    // What can't be read is no reason to refuse.
+    CHECK(taken(make_container({make_entry(2, 80, "ELF"), older}), 80, true) == "text 75");
+
+    // Relocatable code: what was linked of units with machine code of their own.
+    const Bytes unit = make_container({code, older}), plain = make_container({code, same});
+    const Bytes linked = make_container({code});
+    const void* units[] = {unit.data(), nullptr};
+    Wrapper relocatable{.version = 2, .container = linked.data(), .inputs = units};
+    const ImageOptions options{.device_architecture = 80, .lifts = true};
+    CHECK(read_image(&relocatable, SIZE_MAX, options).machine_code);
+    units[0] = plain.data();
+    CHECK(read_image(&relocatable, SIZE_MAX, options).text == "text 80");
+}
+
 TEST_CASE("fatbin: options of an entry are read") {
     Bytes container =
         make_container({make_entry(1, 75, "text", Packing::plain, 0x11, "-maxrregcount=32")});
