@@ -16,6 +16,7 @@
 #include "runtime/memory/address_space.h"
 #include "runtime/module/module.h"
 #include "runtime/stream/stream.h"
+#include "translator/any_cluster.h"
 
 #include <algorithm>
 #include <atomic>
@@ -68,6 +69,12 @@ Status check_cluster(const Kernel& kernel, const LaunchConfig& config, std::arra
     for (unsigned i = 0; i < 3; ++i)
         if (config.grid[i] % cluster[i] != 0) return Status::invalid_cluster_size;
     return Status::success;
+}
+
+/// What code is compiled for: the shape that a kernel always has. Libraries launch one kernel with several (cuDNN's
+/// convolutions), for which one code does; alone in its cluster, a CTA runs as without.
+std::array<std::uint32_t, 3> cluster_of_code(const Kernel& kernel, const std::array<std::uint32_t, 3>& cluster) {
+    return volume(cluster) == 1 || kernel.required_cluster()[0] != 0 ? cluster : translator::any_cluster;
 }
 
 /// CU_LAUNCH_PARAM_*: END 0, BUFFER_POINTER 1, BUFFER_SIZE 2.
@@ -388,7 +395,7 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
 
     // Only a cooperative grid of several CTAs needs all of them to get turns.
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
-    const translator::BlockShape shape{config.block, cluster};
+    const translator::BlockShape shape{config.block, cluster_of_code(kernel, cluster)};
     set_async_mode(*grid);
     const bool late_copies = grid->launch.async_mode != static_cast<std::uint32_t>(abi::AsyncMode::eager);
     KernelCode code;

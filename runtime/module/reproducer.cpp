@@ -4,6 +4,7 @@
 #include "frontend/module_loader.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "translator/any_cluster.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,9 +39,10 @@ std::string dump_options(const CompileOptions& options, const BlockShape& shape)
             if (named_target(name).key() == target.key()) return name;
         return "host";
     };
+    const std::string cluster = shape.cluster == any_cluster ? "any" : fmt::format("{}", fmt::join(shape.cluster, ","));
     std::string text = fmt::format("--block {} --cluster {} --target {} --lanes {} --divergence {} --barriers {}",
-                                   fmt::join(shape.ntid, ","), fmt::join(shape.cluster, ","), named(options.target),
-                                   options.lane_width, divergence[static_cast<unsigned>(options.divergence)],
+                                   fmt::join(shape.ntid, ","), cluster, named(options.target), options.lane_width,
+                                   divergence[static_cast<unsigned>(options.divergence)],
                                    barriers[static_cast<unsigned>(options.barriers)]);
     if (options.optimization == Optimization::least) text += " --optimization least";
     if (options.waiting_loops == WaitingLoops::all) text += " --waits all";

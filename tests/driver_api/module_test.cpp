@@ -3,6 +3,8 @@
 #include "driver.h"
 
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 extern "C" CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t*, CUfunction, int, int);
@@ -236,6 +238,45 @@ TEST_CASE("launch: attributes") {
     attribute.value.clusterDim = {3, 1, 1};
     CHECK(cuLaunchKernelEx(&config, function, parameters, nullptr) == 912);
     CHECK(cuMemFree_v2(data) == 0);
+}
+
+TEST_CASE("launch: one kernel with clusters of several shapes") {
+    driver_test::context();
+    // Thread 0 of CTA i stores nine registers at 9 * i.
+    std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry shapes(.param .u64 out)\n"
+                       "{ .reg .b32 %r<8>; .reg .b64 %l<4>; .reg .pred %p;\n"
+                       "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %nctaid.x; mov.u32 %r2, %ctaid.y; mad.lo.u32 %r0, %r1, %r2, %r0;\n"
+                       "ld.param.u64 %l0, [out]; mad.wide.u32 %l0, %r0, 36, %l0;\n";
+    const std::vector<std::string> registers = {"cluster_nctaid.x", "cluster_nctaid.y", "cluster_nctaid.z",
+                                                "cluster_nctarank", "cluster_ctarank",  "cluster_ctaid.x",
+                                                "cluster_ctaid.y",  "clusterid.x",      "nclusterid.y"};
+    for (std::size_t i = 0; i < registers.size(); ++i)
+        text += "mov.u32 %r3, %" + registers[i] + "; st.global.u32 [%l0+" + std::to_string(4 * i) + "], %r3;\n";
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    REQUIRE(cuModuleLoadData(&module, (text + "ret; }\n").c_str()) == 0);
+    REQUIRE(cuModuleGetFunction(&function, module, "shapes") == 0);
+    constexpr unsigned width = 8, height = 4;
+    CUdeviceptr data = driver_test::allocate(width * height * 36);
+    void* parameters[] = {&data};
+    CUlaunchAttribute cluster{};
+    cluster.id = 4;
+    CUlaunchConfig config{width, height, 1, 1, 1, 1, 0, nullptr, &cluster, 1};
+    unsigned wrong = 0;
+    for (const auto& [x, y] : std::vector<std::pair<unsigned, unsigned>>{{2, 1}, {1, 2}, {4, 2}, {1, 1}, {8, 1}, {2, 4}}) {
+        cluster.value.clusterDim = {x, y, 1};
+        REQUIRE(cuLaunchKernelEx(&config, function, parameters, nullptr) == 0);
+        std::vector<unsigned> words(width * height * 9);
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), data, words.size() * 4) == 0);
+        for (unsigned cta = 0; cta < width * height; ++cta) {
+            const unsigned cx = cta % width, cy = cta / width;
+            const unsigned expected[] = {x, y, 1, x * y, cx % x + cy % y * x, cx % x, cy % y, cx / x, height / y};
+            for (unsigned i = 0; i < 9; ++i) wrong += words[9 * cta + i] != expected[i];
+        }
+    }
+    CHECK(wrong == 0);
+    CHECK(cuMemFree_v2(data) == 0);
+    CHECK(cuModuleUnload(module) == 0);
 }
 
 TEST_CASE("function: attributes and parameters") {

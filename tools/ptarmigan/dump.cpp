@@ -13,6 +13,7 @@
 #include "tools/ptarmigan/dimensions.h"
 #include "tools/ptarmigan/linked_input.h"
 #include "tools/ptarmigan/program_texts.h"
+#include "translator/any_cluster.h"
 #include "translator/compile.h"
 
 #include <CLI/CLI.hpp>
@@ -246,7 +247,7 @@ int dump_texts_of(const DumpOptions& options, const translator::BlockShape& shap
 int dump(DumpOptions& options) {
     translator::BlockShape shape;
     shape.ntid = parse_block(options.block);
-    shape.cluster = parse_dimensions(options.cluster, "--cluster");
+    shape.cluster = options.cluster == "any" ? translator::any_cluster : parse_dimensions(options.cluster, "--cluster");
     (void)compile_options(options); // wrong values are errors at every stage
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
@@ -287,7 +288,10 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_option("--optimization", options->optimization, "full or least")->capture_default_str();
     command->add_option("--check", options->check, "none, or memory: accesses ask whether a kernel may make them")
         ->capture_default_str();
-    command->add_option("--cluster", options->cluster, "cluster shape X[,Y[,Z]] to compile for")->capture_default_str();
+    command
+        ->add_option("--cluster", options->cluster,
+                     "cluster shape X[,Y[,Z]] to compile for, or any: that of the launch")
+        ->capture_default_str();
     command->add_flag("--random-schedule", options->random_schedule, "for PTARMIGAN_SCHEDULE=random:N");
     command->add_flag("--checked-alignment", options->checked_alignment, "parameters may be misaligned");
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");

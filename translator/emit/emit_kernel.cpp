@@ -416,7 +416,7 @@ private:
     bool needs_fibers(const Callees& callees, bool collectives, bool waits_in_regions) const {
         using ptx::Effects;
         return unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers ||
-               unit_.cluster_size() > 1 || callees.need_single_lanes() ||
+               unit_.cluster_size() != 1 || callees.need_single_lanes() ||
                (!waits_in_regions && (spins_ || ptx::any(effects_of(graph_), Effects::waits))) ||
                ptx::any(callees.effects, Effects::waits) || (unit_.width < abi::warp_size && collectives);
     }
@@ -441,7 +441,7 @@ private:
         const CompileOptions& options = unit_.options;
         if (options.random_schedule || options.barriers == BarrierForm::fibers ||
             options.divergence == DivergenceForm::program_counters || !graph_.forest.reducible ||
-            unit_.cluster_size() > 1 || !graph_.real_calls.empty() || graph_.has_indirect_call ||
+            unit_.cluster_size() != 1 || !graph_.real_calls.empty() || graph_.has_indirect_call ||
             callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || suspends_steps(graph_))
             return false;
         const unsigned width = unit_.width;
@@ -457,7 +457,7 @@ private:
     bool masks_may_wait(const Callees& callees, bool collectives) {
         const CompileOptions& options = unit_.options;
         if (options.random_schedule || options.divergence == DivergenceForm::program_counters ||
-            !graph_.forest.reducible || unit_.cluster_size() > 1 || !graph_.real_calls.empty() ||
+            !graph_.forest.reducible || unit_.cluster_size() != 1 || !graph_.real_calls.empty() ||
             graph_.has_indirect_call || callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
             suspends_steps(graph_))
             return false;

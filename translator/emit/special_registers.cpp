@@ -2,6 +2,7 @@
 // Special registers (manual chapter 10). Block dimensions are compile-time constants; the thread index follows from
 // the step's number.
 #include "frontend/isa/special_registers.h"
+#include "translator/any_cluster.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -58,13 +59,20 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
         if (shift) ticks = ir_.CreateLShr(ticks, ir_.getInt64(shift));
         return LaneValue::uniform(narrow ? ir_.CreateTrunc(ticks, i32) : ticks);
     };
-    auto cluster = [&](unsigned component) { return component > 2 ? 1u : unit_.shape.cluster[component]; };
-    const std::uint32_t cluster_size = unit_.cluster_size();
+    auto of_launch = [&](llvm::Type* type, std::size_t offset, const char* name) {
+        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
+        return ir_.CreateLoad(type, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offset), name);
+    };
+    auto cluster = [&](unsigned component) -> llvm::Value* {
+        if (component > 2) return ir_.getInt32(1);
+        if (unit_.shape.cluster != any_cluster) return ir_.getInt32(unit_.shape.cluster[component]);
+        return of_launch(i32, offsetof(abi::LaunchContext, ncluster) + sizeof(std::uint32_t) * component, "ncluster");
+    };
     // Clusters tile the grid: %ctaid = %clusterid * %cluster_nctaid + %cluster_ctaid.
     auto per_cluster = [&](unsigned offset, const char* name, std::uint32_t beyond, bool remainder) {
         LaneValue value = component3(offset, name, beyond);
         if (operand.component > 2) return value;
-        llvm::Value* extent = ir_.getInt32(cluster(operand.component));
+        llvm::Value* extent = cluster(operand.component);
         value.base = remainder ? ir_.CreateURem(value.base, extent) : ir_.CreateUDiv(value.base, extent);
         return value;
     };
@@ -78,24 +86,14 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::warpid: return LaneValue::uniform(ir_.CreateLShr(first_thread(), ir_.getInt32(5)));
     case SpecialRegister::nwarpid: return constant(64); // warp slots of a multiprocessor, as the hardware says
     case SpecialRegister::smid: return field(offsetof(abi::CtaContext, smid), "smid");
-    case SpecialRegister::nsmid: {
-        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place =
-            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, nsmid));
-        return LaneValue::uniform(ir_.CreateLoad(i32, place, "nsmid"));
-    }
-    case SpecialRegister::gridid: {
-        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place =
-            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_id));
-        return LaneValue::uniform(ir_.CreateLoad(ir_.getInt64Ty(), place, "gridid"));
-    }
+    case SpecialRegister::nsmid:
+        return LaneValue::uniform(of_launch(i32, offsetof(abi::LaunchContext, nsmid), "nsmid"));
+    case SpecialRegister::gridid:
+        return LaneValue::uniform(of_launch(ir_.getInt64Ty(), offsetof(abi::LaunchContext, grid_id), "gridid"));
     case SpecialRegister::envreg: { // written by the driver: 1 and 2 hold the address of a cooperative grid's workspace
         if (operand.component != 1 && operand.component != 2) return constant(0);
-        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place =
-            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_workspace));
-        llvm::Value* address = ir_.CreateLoad(ir_.getInt64Ty(), place, "grid.workspace");
+        llvm::Value* address =
+            of_launch(ir_.getInt64Ty(), offsetof(abi::LaunchContext, grid_workspace), "grid.workspace");
         if (operand.component == 1) address = ir_.CreateLShr(address, 32);
         return LaneValue::uniform(ir_.CreateTrunc(address, i32));
     }
@@ -141,14 +139,13 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     }
     case SpecialRegister::current_graph_exec: return LaneValue::uniform(ir_.getInt64(0)); // launches are not of graphs
     case SpecialRegister::is_explicit_cluster: {
-        if (cluster_size > 1) return LaneValue::uniform(ir_.getTrue());
-        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place =
-            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, explicit_cluster));
-        return LaneValue::uniform(ir_.CreateICmpNE(ir_.CreateLoad(i32, place, "explicit"), ir_.getInt32(0)));
+        if (unit_.cluster_size() != 1) return LaneValue::uniform(ir_.getTrue());
+        llvm::Value* is_explicit = of_launch(i32, offsetof(abi::LaunchContext, explicit_cluster), "explicit");
+        return LaneValue::uniform(ir_.CreateICmpNE(is_explicit, ir_.getInt32(0)));
     }
-    case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));
-    case SpecialRegister::cluster_nctarank: return constant(cluster_size);
+    case SpecialRegister::cluster_nctaid: return LaneValue::uniform(cluster(operand.component));
+    case SpecialRegister::cluster_nctarank:
+        return LaneValue::uniform(ir_.CreateMul(ir_.CreateMul(cluster(0), cluster(1)), cluster(2)));
     case SpecialRegister::cluster_ctarank: return field(offsetof(abi::CtaContext, cluster_ctarank), "ctarank");
     case SpecialRegister::cluster_ctaid: return per_cluster(offsetof(abi::CtaContext, ctaid), "ctaid", 0, true);
     case SpecialRegister::clusterid: return per_cluster(offsetof(abi::CtaContext, ctaid), "ctaid", 0, false);

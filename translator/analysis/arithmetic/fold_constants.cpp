@@ -146,7 +146,7 @@ std::optional<std::uint64_t> fold_constant(const ptx::Instruction& inst, const s
 std::optional<std::uint64_t> constant_special(const ptx::Operand& operand, const BlockShape& shape) {
     using enum ptx::SpecialRegister;
     auto component = [&](const std::array<std::uint32_t, 3>& v) -> Result {
-        if (operand.component >= 3) return std::nullopt;
+        if (operand.component >= 3 || v[operand.component] == 0) return std::nullopt;
         return v[operand.component];
     };
     std::uint32_t threads = shape.ntid[0] * shape.ntid[1] * shape.ntid[2];
@@ -167,7 +167,9 @@ std::optional<std::uint64_t> constant_special(const ptx::Operand& operand, const
         if (threads == 1) return 0;
         return std::nullopt;
     case cluster_nctaid: return component(shape.cluster);
-    case cluster_nctarank: return ctas;
+    case cluster_nctarank:
+        if (ctas == 0) return std::nullopt; // any_cluster
+        return ctas;
     case cluster_ctarank:
         if (ctas == 1) return 0;
         return std::nullopt;
