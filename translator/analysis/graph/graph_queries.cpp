@@ -5,10 +5,18 @@
 namespace ptarmigan::translator {
 
 FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    using Kind = ptx::Operand::Kind;
     FewValues result;
-    ptx::for_each_register(instruction.inst, graph.pool, [&](const ptx::Operand& operand, bool definition) {
-        if (definition) result.push_back(operand.index);
-    });
+    const ptx::Instruction& inst = instruction.inst;
+    const std::span<const ptx::OperandInfo> infos = ptx::form_info(inst.form).operands;
+    for (unsigned i = 0; i < inst.operand_count; ++i) { // a base of an address is a use in a destination's place, too
+        if (!infos[i].is_destination) continue;
+        const ptx::Operand& operand = inst.operands[i];
+        if (operand.kind == Kind::reg) result.push_back(operand.index);
+        if (operand.kind != Kind::vector && operand.kind != Kind::list) continue;
+        for (std::uint32_t element = operand.first; element < operand.first + operand.count; ++element)
+            if (graph.pool[element].kind == Kind::reg) result.push_back(graph.pool[element].index);
+    }
     return result;
 }
 
