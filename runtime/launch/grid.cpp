@@ -138,9 +138,10 @@ const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread) {
     TieredCode& tiered = *grid.tiered;
     if (!tiered.has_good()) {
         const std::uint64_t length = tiered.long_grid_ns();
-        if (own_thread && nanoseconds_since(grid.start) >= length &&
-            thread_nanoseconds() - grid.quick_start_ns >= length) {
-            tiered.ask(TieredCode::Urgency::high);
+        const bool may_be_long = own_thread && nanoseconds_since(grid.start) >= length;
+        const std::uint64_t ran = may_be_long ? thread_nanoseconds() - grid.quick_start_ns : 0;
+        if (ran >= length) {
+            tiered.ask(ran >= tiered.overdue_ns() ? TieredCode::Urgency::overdue : TieredCode::Urgency::high);
             want_cpu(grid);
         }
         return nullptr;

@@ -33,7 +33,7 @@ public:
 
     void add(BackgroundOrder order, std::function<void()> work) {
         const std::lock_guard lock(mutex_);
-        Queue& queue = queue_of(order);
+        Queue& queue = crew_of(order).queues[place_of(order)].work;
         if (order == BackgroundOrder::soon)
             queue.push_front(std::move(work));
         else
@@ -44,8 +44,7 @@ public:
     void begin_wait() {
         const std::lock_guard lock(mutex_);
         ++waiting_launches_;
-        Crew& crew = crew_of(BackgroundOrder::soon);
-        if (crew.has_work()) wake(crew);
+        wake(crew_of(BackgroundOrder::soon));
     }
 
     void end_wait() {
@@ -56,7 +55,7 @@ public:
     void forget(BackgroundOrder order) {
         Queue forgotten;
         const std::lock_guard lock(mutex_);
-        forgotten.swap(queue_of(order));
+        forgotten.swap(crew_of(order).queues[place_of(order)].work);
     }
 
     void wait() {
@@ -78,9 +77,15 @@ private:
 
     /// Threads that take from queues of their own, the first one first.
     struct Crew {
-        bool has_work() const { return !queues[0].empty() || !queues[1].empty(); }
+        struct Kind {
+            Queue work;
+            unsigned at_work = 0; ///< threads
+        };
+        bool has_work() const {
+            return std::any_of(queues.begin(), queues.end(), [](const Kind& kind) { return !kind.work.empty(); });
+        }
         std::condition_variable changed;
-        std::array<Queue, 2> queues;
+        std::array<Kind, 3> queues;
         unsigned threads = 0, idle = 0;
     };
 
@@ -91,14 +96,36 @@ private:
         return std::min(most + waiting_launches_, std::max(most, Device::get().workers()));
     }
 
-    /// Under mutex_. There is work for the crew.
+    /// Under mutex_. The kind of work that one more thread of the crew would take; null: none. What is of lower
+    /// priority doesn't count among those at work.
+    Crew::Kind* next(Crew& crew) {
+        const unsigned most = most_at_work(crew);
+        unsigned at_work = 0;
+        for (Crew::Kind& kind : crew.queues) {
+            at_work += kind.at_work;
+            if (at_work >= most) return nullptr;
+            if (!kind.work.empty()) return &kind;
+        }
+        return nullptr;
+    }
+
+    /// Under mutex_. There may be work for the crew.
     void wake(Crew& crew) {
-        if (crew.idle == 0 && crew.threads < most_at_work(crew)) start(crew);
+        if (!next(crew)) return;
+        if (crew.idle == 0) start(crew);
         crew.changed.notify_one();
     }
 
     Crew& crew_of(BackgroundOrder order) { return crews_[order == BackgroundOrder::soon ? 0 : 1]; }
-    Queue& queue_of(BackgroundOrder order) { return crew_of(order).queues[order == BackgroundOrder::later ? 1 : 0]; }
+    static std::size_t place_of(BackgroundOrder order) {
+        switch (order) {
+        case BackgroundOrder::overdue:
+        case BackgroundOrder::soon: return 0;
+        case BackgroundOrder::urgent: return 1;
+        case BackgroundOrder::later: return 2;
+        }
+        return 0;
+    }
 
     /// Under mutex_. Without a thread the work stays undone: nobody waits for it.
     void start(Crew& crew) {
@@ -120,24 +147,19 @@ private:
             ++crew.idle;
             done_.notify_all();
             // Of those that a launch's waiting has called the last ones wait until the others have done their work.
-            crew.changed.wait(lock, [&] { return crew.has_work() && crew.threads - crew.idle < most_at_work(crew); });
+            Crew::Kind* kind = nullptr;
+            crew.changed.wait(lock, [&] { return (kind = next(crew)) != nullptr; });
             --crew.idle;
-            std::function<void()> work = take(crew);
+            ++kind->at_work;
+            std::function<void()> work = std::move(kind->work.front());
+            kind->work.pop_front();
+            wake(crew); // for what else there is
             lock.unlock();
             work();
             work = nullptr; // what it held goes before others may look
             lock.lock();
+            --kind->at_work;
         }
-    }
-
-    static std::function<void()> take(Crew& crew) {
-        for (Queue& queue : crew.queues) {
-            if (queue.empty()) continue;
-            std::function<void()> work = std::move(queue.front());
-            queue.pop_front();
-            return work;
-        }
-        return {};
     }
 
     /// In a forked child, with mutex_ locked. Condition variables remember the sleepers that are gone.
@@ -145,6 +167,7 @@ private:
         for (Crew& crew : crews_) {
             new (&crew.changed) std::condition_variable;
             crew.threads = crew.idle = 0;
+            for (Crew::Kind& kind : crew.queues) kind.at_work = 0;
         }
         waiting_launches_ = 0;
         new (&done_) std::condition_variable;

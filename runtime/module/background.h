@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that compile while the program runs, made when there is something to do: for kernels that are likely to be
 // launched soon one less than the process has CPUs, at least one, and one more for each launch that waits for what they
-// make, and as many others for better code of kernels that run, which takes long and would stand in the way. They end
-// with the process, which does not wait for them; in a forked child there are none at first.
+// make, and as many others for each kind of better code of kernels that run, which takes long and would stand in the
+// way. They end with the process, which does not wait for them; in a forked child there are none at first.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace ptarmigan::runtime {
 
-/// What a running grid waits for, what is likely to be launched soon (by threads of its own), and what may be launched
-/// again, which goes behind the first.
-enum class BackgroundOrder : std::uint8_t { urgent, soon, later };
+/// What has been wanted for too long, what a running grid waits for, what is likely to be launched soon (by threads of
+/// its own), and what may be launched again, which goes behind the first two. Work of lower priority, which may get no
+/// CPU, takes no thread from what is before it.
+enum class BackgroundOrder : std::uint8_t { overdue, urgent, soon, later };
 
 /// Has `work` done some time, unless the process ends before. `work` must not throw. Of `soon` the newest goes first.
 /// Thread-safe; holds no lock while work is done.

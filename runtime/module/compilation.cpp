@@ -22,8 +22,6 @@
 #include <new>
 #include <pthread.h>
 #include <shared_mutex>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -72,17 +70,6 @@ public:
     }
 };
 
-/// Grids go first, then what may be launched next, then what is better only: of that first what a running grid waits
-/// for, which leaves a CPU for it.
-int niceness_of(BackgroundOrder order) {
-    switch (order) {
-    case BackgroundOrder::soon: return 5;
-    case BackgroundOrder::urgent: return 10;
-    case BackgroundOrder::later: return 19;
-    }
-    return 19;
-}
-
 class Attempt {
 public:
     Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work,
@@ -125,11 +112,13 @@ private:
 
     static void* main(void* self) {
         auto& attempt = *static_cast<Attempt*>(self);
-        attempt.thread_id_ = gettid();
+        CompileThread* seen = attempt.setting_.thread;
+        if (seen) seen->begin();
         ensure_signal_stack();
         const double start = thread_seconds();
         attempt.crashed_ = !attempt.scope_.run(do_work, self);
         attempt.cpu_seconds_ = thread_seconds() - start;
+        if (seen) seen->end();
         const std::lock_guard lock(attempt.mutex_);
         attempt.done_ = true;
         attempt.changed_.notify_one();
@@ -176,8 +165,7 @@ private:
     void after_emission() {
         if (setting_.loader && setting_.loader->owns_lock()) setting_.loader->unlock();
         gate_.unlock();
-        if (setting_.background && thread_id_ != 0)
-            setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_.load()), niceness_of(*setting_.background));
+        if (setting_.background && setting_.thread) setting_.thread->lower(niceness_of(*setting_.background));
     }
 
     bool is_over_budget(pthread_t thread) const {
@@ -192,7 +180,6 @@ private:
     const std::function<void()>& work_;
     const AttemptSetting setting_;
     std::shared_lock<std::shared_mutex> gate_;
-    std::atomic<pid_t> thread_id_{0};
     CrashScope scope_;
     std::exception_ptr error_;
     bool crashed_ = false;
@@ -216,7 +203,7 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
         const auto work = [&] {
             compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
         };
-        const AttemptSetting setting{&loader, request.background, shares.allowed, &shares.taken};
+        const AttemptSetting setting{&loader, request.background, request.thread, shares.allowed, &shares.taken};
         const double seconds = attempt_compilation(api, progress, work, setting);
         if (log_enabled(LogLevel::info))
             log(LogLevel::info, fmt::format("kernel {}: {:.3f} ms of CPU for {} statements", request.kernel,

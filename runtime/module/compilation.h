@@ -3,6 +3,7 @@
 // and is tried again in plainer forms.
 #pragma once
 
+#include "runtime/module/compile_thread.h"
 #include "runtime/module/kernel_cache.h"
 #include "translator/compile.h"
 
@@ -29,7 +30,8 @@ public:
 struct AttemptSetting {
     std::unique_lock<std::mutex>* loader =
         nullptr;                               ///< unlocked when the module is emitted: it needs the loader no more
-    std::optional<BackgroundOrder> background; ///< no launch waits for it: it runs at a lower priority
+    std::optional<BackgroundOrder> background; ///< no launch waits for it: it runs at a lower priority, see `thread`
+    CompileThread* thread = nullptr;           ///< told when the attempt begins and ends, and lowered; may be null
     double share = 1;                          ///< of the budget, that it may take
     double* taken = nullptr;                   ///< where the share is put that it took, however it ends
 };

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/module/cache_key.h"
 #include "runtime/module/compilation.h"
+#include "runtime/module/compile_thread.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_file.h"
 #include "runtime/module/tiers.h"
@@ -17,11 +18,13 @@
 #include <xxhash.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <optional>
 #include <pthread.h>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -88,18 +91,77 @@ void warn_of_other_width(const LoadedKernel& kernel, const KernelRequest& reques
              fmt::format("kernel {}: {}", kernel.name, fmt::format(fmt::runtime(why), asked)));
 }
 
-struct KeyHash {
-    std::size_t operator()(const std::string& key) const { return XXH3_64bits(key.data(), key.size()); }
-};
-
-/// One key's kernel. `mutex` is held while it is fetched or compiled, so that others wait for the result.
+/// One key's kernel. Who compiles it is its maker, for whom others wait; one of those, a launch, may do it beside a
+/// maker in the background. `mutex` is held while it is fetched from disk, but not while it is compiled.
 struct Entry {
-    std::mutex mutex;
+    std::mutex mutex; ///< guards what follows
+    std::condition_variable changed;
+    std::shared_ptr<CompileThread> maker, beside;
     std::weak_ptr<const LoadedKernel> kernel;
     std::optional<translator::CompileForm> form; ///< where the one that is asked for can't be compiled
     std::string failure;                         ///< where none can: what CompilationFailure said
     /// May it be forgotten when nobody has the kernel?
     bool is_plain() const { return !form && failure.empty(); }
+};
+
+/// A thread's place as an entry's maker or beside it, while it compiles. When it leaves, who waits looks again.
+class MakerPlace {
+public:
+    using Place = std::shared_ptr<CompileThread> Entry::*;
+    /// Under the entry's mutex, if the place is free.
+    MakerPlace(Entry& entry, Place place) : entry_(entry), place_(place) { entry_.*place_ = thread_; }
+    ~MakerPlace() { leave(); }
+    MakerPlace(const MakerPlace&) = delete;
+    MakerPlace& operator=(const MakerPlace&) = delete;
+
+    CompileThread& thread() const { return *thread_; }
+    void leave() {
+        if (std::exchange(has_left_, true)) return;
+        const std::lock_guard lock(entry_.mutex);
+        (entry_.*place_).reset();
+        entry_.changed.notify_all();
+    }
+
+private:
+    Entry& entry_;
+    const Place place_;
+    const std::shared_ptr<CompileThread> thread_ = std::make_shared<CompileThread>();
+    bool has_left_ = false;
+};
+
+/// Whether `request` is a launch's, or as urgent, so that it does not wait for threads of low priority.
+bool waits_at_full_priority(const KernelRequest& request) {
+    return !request.background || *request.background == BackgroundOrder::overdue;
+}
+
+/// Under `lock`, of the entry's mutex: waits until its kernel is there or somebody has left. True at once or later if
+/// this thread had better compile beside the maker.
+class MakerWait {
+public:
+    bool goes_beside(Entry& entry, std::unique_lock<std::mutex>& lock, const KernelRequest& request) {
+        if (!request.background && !waits_) waits_.emplace();
+        if (!waits_at_full_priority(request) || entry.beside || entry.maker->raise()) {
+            entry.changed.wait(lock);
+            return false;
+        }
+        if (entry.maker != watched_) watch_ = {};
+        watched_ = entry.maker;
+        if (watch_.starves(*watched_)) {
+            waits_.reset();
+            return true;
+        }
+        entry.changed.wait_for(lock, StarvationWatch::interval);
+        return false;
+    }
+
+private:
+    std::optional<LaunchWaits> waits_;
+    std::shared_ptr<CompileThread> watched_;
+    StarvationWatch watch_;
+};
+
+struct KeyHash {
+    std::size_t operator()(const std::string& key) const { return XXH3_64bits(key.data(), key.size()); }
 };
 
 /// The subject of a note about the kernel of that key.
@@ -191,8 +253,9 @@ struct KernelCache::Impl {
     translator::CompiledKernel compile_once(const KernelRequest& request, const std::string& key, Entry& entry) {
         const translator::TranslatorApi& api = translator_api(settings.translator_library);
         if (const auto known = note(request.text_hash, failure_subject(key))) {
-            entry.failure = std::string(known->begin(), known->end());
-            throw CompilationFailure(entry.failure, false);
+            const std::string failure(known->begin(), known->end());
+            keep_failure(entry, failure);
+            throw CompilationFailure(failure, false);
         }
         std::unique_ptr<ptx::ModuleLoader> own_loader;
         std::mutex own_mutex;
@@ -203,24 +266,29 @@ struct KernelCache::Impl {
                             request.kernel,
                             request.shape,
                             request.options,
-                            entry.form.has_value(),
+                            false,
                             request.background,
-                            {}};
-        translator::CompileForm& form = again.options;
-        if (entry.form) form = *entry.form;
+                            {},
+                            request.thread};
+        {
+            const std::lock_guard lock(entry.mutex);
+            again.other_form = entry.form.has_value();
+            if (entry.form) static_cast<translator::CompileForm&>(again.options) = *entry.form;
+        }
         try {
             translator::CompiledKernel compiled = compile_kernel(api, again);
             const translator::CompileForm& asked = request.options;
             if (compiled.form != asked) {
+                const std::lock_guard lock(entry.mutex);
                 entry.form = compiled.form;
                 static_cast<void>(own_loader.release()); // an attempt may have crashed in the middle of it
             }
             return compiled;
         } catch (const CompilationFailure& failure) {
             static_cast<void>(own_loader.release());
-            entry.failure = failure.what();
-            const std::string what =
-                entry.failure + " (found out by an earlier process; with PTARMIGAN_CACHE=off it is tried again)";
+            keep_failure(entry, failure.what());
+            const std::string what = std::string(failure.what()) +
+                                     " (found out by an earlier process; with PTARMIGAN_CACHE=off it is tried again)";
             if (failure.costly)
                 keep_note(request.text_hash, failure_subject(key),
                           {reinterpret_cast<const std::uint8_t*>(what.data()), what.size()});
@@ -242,11 +310,25 @@ struct KernelCache::Impl {
         if (!key.empty()) own->store(file_name(key), write_note_file(key, contents));
     }
 
-    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key, Entry& entry) {
+    static void keep_failure(Entry& entry, const std::string& failure) {
+        const std::lock_guard lock(entry.mutex);
+        entry.failure = failure;
+    }
+
+    /// As the entry's maker, or beside it: what is there first is everybody's.
+    std::shared_ptr<const LoadedKernel> compile(KernelRequest request, const std::string& key, Entry& entry,
+                                                MakerPlace& place) {
         const auto start = std::chrono::steady_clock::now();
+        request.thread = &place.thread();
         const translator::CompiledKernel compiled = compile_once(request, key, entry);
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
+        {
+            const std::lock_guard lock(entry.mutex);
+            if (auto others = entry.kernel.lock()) return others;
+            entry.kernel = kernel;
+        }
+        place.leave();
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
         warn_of_other_width(*kernel, request);
         if (DiskCache* own = own_layer()) own->store(file_name(key), write_kernel_file(key, compiled));
@@ -255,12 +337,9 @@ struct KernelCache::Impl {
 
     /// In a forked child, with `mutex` locked: what other threads were compiling nobody will end.
     void forget_other_threads() {
-        static auto& lost = *new std::vector<std::shared_ptr<Entry>>; // their mutexes stay locked
+        static auto& lost = *new std::vector<std::shared_ptr<Entry>>; // whose mutexes may stay locked
         for (auto& item : entries) {
-            if (item.second->mutex.try_lock()) {
-                item.second->mutex.unlock();
-                continue;
-            }
+            if (item.second.use_count() == 1) continue; // no thread was at it
             lost.push_back(std::move(item.second));
             item.second = std::make_shared<Entry>();
         }
@@ -289,6 +368,7 @@ std::shared_ptr<const LoadedKernel> KernelCache::find(const KernelRequest& reque
         impl_->count(&CacheStatistics::memory_hits);
         return kernel;
     }
+    if (entry->maker) return nullptr;
     auto kernel = impl_->from_disk(key, request);
     entry->kernel = kernel;
     return kernel;
@@ -297,21 +377,25 @@ std::shared_ptr<const LoadedKernel> KernelCache::find(const KernelRequest& reque
 std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& request) {
     const std::string key = kernel_key(impl_->build_id, request);
     const std::shared_ptr<Entry> entry = impl_->entry(key);
-    std::unique_lock lock(entry->mutex, std::try_to_lock);
-    if (!lock) {
-        std::optional<LaunchWaits> waits;
-        if (!request.background) waits.emplace();
-        lock.lock();
+    MakerWait wait;
+    std::unique_lock lock(entry->mutex);
+    for (;;) {
+        if (auto kernel = entry->kernel.lock()) {
+            impl_->count(&CacheStatistics::memory_hits);
+            return kernel;
+        }
+        if (!entry->failure.empty()) throw CompilationFailure(entry->failure, false);
+        const bool has_maker = entry->maker != nullptr;
+        if (has_maker && !wait.goes_beside(*entry, lock, request)) continue;
+        if (!has_maker) {
+            auto kernel = impl_->from_disk(key, request);
+            entry->kernel = kernel;
+            if (kernel) return kernel;
+        }
+        MakerPlace place(*entry, has_maker ? &Entry::beside : &Entry::maker);
+        lock.unlock();
+        return impl_->compile(request, key, *entry, place);
     }
-    if (auto kernel = entry->kernel.lock()) {
-        impl_->count(&CacheStatistics::memory_hits);
-        return kernel;
-    }
-    if (!entry->failure.empty()) throw CompilationFailure(entry->failure, false);
-    auto kernel = impl_->from_disk(key, request);
-    if (!kernel) kernel = impl_->compile(request, key, *entry);
-    entry->kernel = kernel;
-    return kernel;
 }
 
 std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text, std::string_view subject) const {

@@ -20,6 +20,8 @@
 
 namespace ptarmigan::runtime {
 
+class CompileThread;
+
 /// 128-bit content hash (xxh3) of a module's PTX text.
 struct TextHash {
     std::uint64_t low = 0, high = 0;
@@ -52,6 +54,7 @@ struct KernelRequest {
     /// Makes a loader of the kernel's text for one miss, which takes the place of `loader`: machine code is lifted no
     /// earlier. Empty: `loader` has the text. Throws what get() throws.
     std::function<std::unique_ptr<ptx::ModuleLoader>()> make_loader;
+    CompileThread* thread = nullptr; ///< for a miss: who others see that wait for it; the cache's own
 };
 
 /// Where and whether compiled kernels are kept between processes.
@@ -80,11 +83,12 @@ public:
     explicit KernelCache(CacheSettings settings);
     ~KernelCache();
 
-    /// The kernel for this request: from memory, from disk, or compiled now. Blocks while another thread compiles
-    /// the same key. A kernel that can't be compiled as asked for comes in another form, here and from the disk
-    /// (compilation.h). Throws translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the
-    /// translator library can't be loaded or no form can be compiled. A disk cache that can't be read or written is
-    /// never an error.
+    /// The kernel for this request: from memory, from disk, or compiled now. Waits while another thread compiles
+    /// the same key; where that is a background thread that gets too little CPU for a launch to wait for it, and can't
+    /// be given a higher priority, the launch compiles it, too. A kernel that can't be
+    /// compiled as asked for comes in another form, here and from the disk (compilation.h). Throws
+    /// translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the translator library can't be
+    /// loaded or no form can be compiled. A disk cache that can't be read or written is never an error.
     std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
 
     /// The kernel for this request if it is in memory or on disk; null otherwise, and while another thread compiles it.

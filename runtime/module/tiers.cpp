@@ -36,6 +36,15 @@ constexpr std::uint64_t good_ns_per_statement = 150'000;
 /// by a part of what good code takes anyhow.
 constexpr std::uint64_t least_worth_ns = 1'000'000;
 
+BackgroundOrder order_of(TieredCode::Urgency urgency) {
+    switch (urgency) {
+    case TieredCode::Urgency::some: return BackgroundOrder::later;
+    case TieredCode::Urgency::high: return BackgroundOrder::urgent;
+    case TieredCode::Urgency::overdue: return BackgroundOrder::overdue;
+    }
+    return BackgroundOrder::later;
+}
+
 } // namespace
 
 const TierSetting& TierSetting::of_process() {
@@ -62,25 +71,28 @@ TieredCode::TieredCode(std::string kernel, std::uint32_t statements, Make make)
       hot_ns_(worth_ns_), make_(std::move(make)) {}
 
 void TieredCode::ask(Urgency urgency) {
-    const int level = urgency == Urgency::high ? 2 : 1;
+    const int level = 1 + static_cast<int>(urgency);
     int before = asked_.load(std::memory_order_relaxed);
     if (before >= level) return;
     while (!asked_.compare_exchange_weak(before, level, std::memory_order_relaxed))
         if (before >= level) return;
-    const auto order = level == 2 ? BackgroundOrder::urgent : BackgroundOrder::later;
+    const auto order = order_of(urgency);
     run_in_background(order, [self = shared_from_this(), order] {
-        const std::unique_lock lock(self->making_, std::try_to_lock); // another thread is at it if asked twice
-        if (lock) self->make(order);
+        // Another thread may be at it if asked twice: one whose priority is low, so what is overdue goes beside it.
+        std::unique_lock lock(self->making_, std::defer_lock);
+        if (order == BackgroundOrder::overdue || lock.try_lock()) self->make(order);
     });
 }
 
-/// Under making_.
 void TieredCode::make(std::optional<BackgroundOrder> order) {
     if (has_good() || failed_) return;
     try {
-        good_ = make_(order);
-        if (!good_) failed_ = true; // its module is gone
-        is_there_.store(good_ != nullptr, std::memory_order_release);
+        auto made = make_(order);
+        if (!made) failed_ = true; // its module is gone
+        const std::lock_guard lock(mutex_);
+        if (!made || has_good()) return;
+        good_ = std::move(made);
+        is_there_.store(true, std::memory_order_release);
     } catch (const std::exception& error) {
         failed_ = true;
         log(LogLevel::warning, "kernel " + kernel_ + ": goes on with quick code: " + error.what());
@@ -88,14 +100,16 @@ void TieredCode::make(std::optional<BackgroundOrder> order) {
 }
 
 std::shared_ptr<const LoadedKernel> TieredCode::make_now() {
-    const std::lock_guard lock(making_);
     make(std::nullopt);
     return good();
 }
 
 bool TieredCode::add_run_time(std::uint64_t nanoseconds) {
     const std::uint64_t before = run_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
-    if (before + nanoseconds >= worth_ns_) ask(Urgency::some);
+    if (before + nanoseconds >= overdue_ns())
+        ask(Urgency::overdue);
+    else if (before + nanoseconds >= worth_ns_)
+        ask(Urgency::some);
     return before < hot_ns_ && before + nanoseconds >= hot_ns_;
 }
 

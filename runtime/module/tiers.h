@@ -45,12 +45,13 @@ inline constexpr std::uint64_t long_grid_threads = 150'000, longest_quick_thread
 class TieredCode : public std::enable_shared_from_this<TieredCode> {
 public:
     enum class Urgency : std::uint8_t {
-        some, ///< has run for a while and may run again: behind others' work
-        high, ///< a grid is running quick code and takes long
+        some,    ///< has run for a while and may run again: behind others' work
+        high,    ///< a grid is running quick code and takes long
+        overdue, ///< quick code has run for several times as long as good code takes to make, and that is not there yet
     };
 
-    /// Makes the good code; throws if that can't be. Called once at most, on a background thread in the turn that the
-    /// argument says, or on that of a launch.
+    /// Makes the good code; throws if that can't be. Called on a background thread in the turn that the argument says,
+    /// or on that of a launch; again, beside another call, where what is being made is wanted sooner.
     using Make = std::function<std::shared_ptr<const LoadedKernel>(std::optional<BackgroundOrder>)>;
 
     /// `statements`: of the kernel.
@@ -68,12 +69,14 @@ public:
     /// For grids that run quick code: notes what they took, and asks when good code would have paid. True if the kernel
     /// has just become known to be hot: so much time would have been better spent on compiling it well at once.
     bool add_run_time(std::uint64_t nanoseconds);
-    /// A grid that has run quick code for so long is worth good code now.
+    /// A grid that has run quick code for so long is worth good code now; and for so long, it has been for too long.
     std::uint64_t long_grid_ns() const { return worth_ns_; }
+    std::uint64_t overdue_ns() const { return overdue_factor * worth_ns_; }
     /// About what good code takes to make.
     std::uint64_t good_ns() const { return hot_ns_; }
 
 private:
+    static constexpr std::uint64_t overdue_factor = 3;
     void make(std::optional<BackgroundOrder> order);
 
     const std::string kernel_;
@@ -81,9 +84,10 @@ private:
     const std::uint64_t hot_ns_;   ///< good_ns()
     const Make make_;
     std::atomic<std::uint64_t> run_ns_{0};
-    std::atomic<int> asked_{0}; ///< 1: with some urgency, 2: with high
+    std::atomic<int> asked_{0}; ///< 1 + the urgency that was asked with
     std::atomic<bool> failed_{false}, is_there_{false};
-    std::mutex making_;
+    std::mutex making_; ///< held by those who make it and let it wait for others; no launch takes it
+    std::mutex mutex_;  ///< guards writing what follows
     std::shared_ptr<const LoadedKernel> good_; ///< written once, before is_there_
 };
 

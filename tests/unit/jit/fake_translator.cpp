@@ -6,6 +6,7 @@
 #include "translator/kernel_abi_version.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -31,6 +32,21 @@ bool meets_another() {
     return count == 2;
 }
 
+/// As a thread of a priority so low that it gets no CPU, from the end of emission on: the first of the process's threads
+/// that compiles such a kernel stops there until it is raised again, or another one has got further.
+void starve() {
+    static std::atomic<int> count{0}, others{0};
+    static const int niceness = getpriority(PRIO_PROCESS, 0);
+    if (count++ != 0) {
+        ++others;
+        return;
+    }
+    const auto is_low = [] { return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())) > niceness; };
+    for (int looks = 0; looks < 1000 && !is_low(); ++looks) ::usleep(1000); // it may be raised between two looks
+    while (is_low() && others == 0) ::usleep(1000);
+    ::usleep(100000); // in which the other one ends
+}
+
 CompiledKernel fake_compile(ptx::ModuleLoader&, const std::string& kernel, const BlockShape& shape,
                             const CompileOptions& options, CompileTimes*, CompileProgress* progress) {
     if (kernel == "unsupported") throw UnsupportedError("test.ptx:1:1: error: unsupported form");
@@ -38,6 +54,7 @@ CompiledKernel fake_compile(ptx::ModuleLoader&, const std::string& kernel, const
     // Crashes in all forms but the narrow ones without optimisation.
     if (kernel == "crashes" && (options.lane_width != 1 || options.optimization == Optimization::full)) std::abort();
     progress->stage = CompileProgress::Stage::code_generation;
+    if (kernel.starts_with("starves")) starve();
     if (kernel.starts_with("meets") && !meets_another()) std::abort();
     ::usleep(20000); // long enough for others to ask for the same kernel meanwhile
     CompiledKernel compiled;

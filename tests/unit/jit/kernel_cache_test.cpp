@@ -8,15 +8,20 @@
 
 #include <catch2/catch.hpp>
 
+#include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 using namespace ptarmigan;
+using runtime::BackgroundOrder;
 using runtime::CacheSettings;
 using runtime::KernelCache;
 using runtime::KernelRequest;
@@ -281,6 +286,72 @@ TEST_CASE("kernel cache: machine code for kernels of one text is made side by si
     for (std::thread& thread : threads) thread.join();
     CHECK(fixture.compilations() == 2); // no attempt failed
     for (const auto& kernel : kernels) CHECK(call(*kernel) == 42);
+}
+
+namespace {
+
+/// For this thread: priorities of others can't be raised.
+void give_up_raising() {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NICE, &none);
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+    syscall(SYS_capget, &header, sets);
+    sets[CAP_TO_INDEX(CAP_SYS_NICE)].effective &= ~CAP_TO_MASK(CAP_SYS_NICE);
+    syscall(SYS_capset, &header, sets);
+}
+
+bool has_low_thread() {
+    const int own = getpriority(PRIO_PROCESS, 0);
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+        if (getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(thread.path().filename()))) > own) return true;
+    return false;
+}
+
+/// What `work` returns, done in a child, whose fake translator has not compiled anything yet. It gets 20 s.
+template <typename Work> bool in_child(const Work& work) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(work() ? 0 : 1);
+    }
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+/// A background thread compiles a kernel and gets no CPU once its priority is low; then a launch wants the kernel.
+bool launch_gets_code(const CacheSettings& settings, KernelRequest request, const std::function<void()>& set_up) {
+    KernelCache cache(settings);
+    KernelRequest later = request;
+    later.background = BackgroundOrder::later;
+    std::shared_ptr<const runtime::LoadedKernel> first, second;
+    std::thread background([&] { first = cache.get(later); });
+    for (int looks = 0; looks < 1000 && !has_low_thread(); ++looks) ::usleep(1000);
+    std::thread launch([&] {
+        set_up();
+        second = cache.get(request);
+    });
+    launch.join();
+    const bool right = call(*second) == 42;
+    background.join(); // raised, or behind the other one
+    return right && first == second; // whoever made it
+}
+
+} // namespace
+
+TEST_CASE("kernel cache: a launch does not wait for a thread of low priority that gets no CPU") {
+    Fixture fixture;
+    KernelRequest request = fixture.request("starves");
+    const auto waits = [&](const std::function<void()>& set_up) {
+        return in_child([&] { return launch_gets_code(fixture.settings, request, set_up); });
+    };
+    fixture.settings.enabled = false;
+    // Where priorities can't be raised it compiles the kernel beside, and the other thread stops.
+    CHECK(waits(give_up_raising));
+    // Where they can (by root, say) the other thread ends it. Elsewhere this is the same test again.
+    CHECK(waits([] {}));
+    request.background = BackgroundOrder::overdue; // wanted as much as by a launch
+    CHECK(waits(give_up_raising));
 }
 
 TEST_CASE("kernel cache: processes share a folder") {
