@@ -21,6 +21,7 @@
 #include "translator/llvm/part_loads.h"
 #include "translator/llvm/part_masks_and_integers.h"
 #include "translator/llvm/promote_slots.h"
+#include "translator/llvm/register_phases.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -81,6 +82,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
         late.addPass(JamSteps());
+        late.addPass(RegisterPhases());
     }
     const bool is_aarch64 = machine.getTargetTriple().isAArch64();
     if (full && (lacks_mask_registers(machine) || is_aarch64))
