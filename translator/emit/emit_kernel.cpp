@@ -327,8 +327,8 @@ private:
     /// Nobody meets either: what is made twice is made of values and memory only.
     bool may_have_versions(const Callees& callees) const {
         using ptx::Effects;
-        return is_plain(callees) && graph_.shared.empty() &&
-               !ptx::any(effects_of(graph_),
+        return is_plain(callees) && !touches_shared(graph_) &&
+               !ptx::any(effects_but_of_assertions(graph_),
                          Effects::barrier | Effects::convergent | Effects::waits | Effects::async | Effects::call);
     }
 
@@ -336,7 +336,7 @@ private:
     bool may_have_segments(const Callees& callees) const {
         using ptx::Effects;
         return is_plain(callees) && ptx::any(effects_of(graph_), Effects::barrier | Effects::convergent) &&
-               !ptx::any(effects_of(graph_), Effects::waits | Effects::async | Effects::call);
+               !ptx::any(effects_but_of_assertions(graph_), Effects::waits | Effects::async | Effects::call);
     }
 
     void make_versions() {

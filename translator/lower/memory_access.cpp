@@ -241,10 +241,10 @@ MemoryAccess as_word(WarpEmitter& e, const MemoryAccess& access) {
     return word;
 }
 
-/// Of lanes a stride apart that are neighbours: what later CTAs read.
+/// Of lanes that turned out to be neighbours: what later CTAs read.
 void ask_ahead(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
     const LaneValue& address = access.address.address;
-    if (e.neighbours_ahead() == 0 || !address.is_affine()) return;
+    if (e.neighbours_ahead() == 0) return;
     for (const AccessPlan::Chunk& chunk : plan.chunks) {
         LaneAddress piece = access.address;
         piece.address = LaneValue::uniform(address.base);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t line_bytes = 64;
 /// More lines than this for one load would be work, not a hint.
-constexpr std::size_t line_limit = 4;
+constexpr std::size_t line_limit = 8;
 
 /// A line is `offset` + `steps` * the address's run-time stride behind the address.
 struct Line {

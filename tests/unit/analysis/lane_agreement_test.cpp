@@ -80,9 +80,22 @@ TEST_CASE("lane agreement: bounds that only look alike", "[lane_agreement]") {
 }
 
 TEST_CASE("lane agreement: a value of one way that is used behind both", "[lane_agreement]") {
-    test::AnalysedKernel kernel(numbers + "setp.ge.s32 %p1, %r4, %r1; @%p1 bra A; st.global.u32 [%rd1], %r4; add.s32 %r4, %r4, 32; A: setp.ge.s32 %p2, %r4, "
-                                          "%r1; @%p2 bra B; st.global.u32 [%rd1+4], %r4; B: st.global.u32 [%rd1+8], %r4; ret;");
-    translator::thread_branches(kernel.graph);
+    // The first store's address is of one number of the lanes then; %r9 is what was read, or 5.
+    test::AnalysedKernel kernel(numbers + "mov.u32 %r9, 5; setp.ge.s32 %p1, %r4, %r1; @%p1 bra A; ld.global.u32 %r9, [%rd1]; add.s32 %r4, %r4, 32;"
+                                          "A: setp.ge.s32 %p2, %r4, %r1; @%p2 bra B; mul.wide.s32 %rd3, %r4, 4; add.s64 %rd3, %rd1, %rd3;"
+                                          "st.global.u32 [%rd3], %r4; B: st.global.u32 [%rd1+8], %r9; st.global.u32 [%rd1+12], %r4; ret;");
+    CHECK(stores(kernel.graph) == std::pair(0u, 3u));
+    CHECK(translator::thread_branches(kernel.graph));
+    translator::verify_graph(kernel.graph);
+    translator::compute_shapes(kernel.graph, kernel.shape, 32, translator::CompileOptions{});
+    CHECK(stores(kernel.graph) == std::pair(1u, 2u));
+    CHECK_FALSE(translator::thread_branches(kernel.graph));
+}
+
+TEST_CASE("lane agreement: what the question itself computes is not known behind both ways", "[lane_agreement]") {
+    test::AnalysedKernel kernel(numbers + "setp.ge.s32 %p1, %r4, %r1; @%p1 bra A; st.global.u32 [%rd1], %r4; add.s32 %r4, %r4, 32;"
+                                          "A: setp.ge.s32 %p2, %r4, %r1; @%p2 bra B; st.global.u32 [%rd1+4], %r4; B: selp.u32 %r9, 1, 2, %p2; st.global.u32 [%rd1+8], %r9; ret;");
+    CHECK_FALSE(translator::thread_branches(kernel.graph));
     translator::verify_graph(kernel.graph);
 }
 

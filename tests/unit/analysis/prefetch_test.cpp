@@ -101,6 +101,42 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
     CHECK(grid_stride("add.s64 %rd3, %rd3, 1024;").empty());
 }
 
+TEST_CASE("prefetch: near strides, a page ahead in kernels with barriers", "[prefetch]") {
+    const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; bar.sync 0;";
+    auto rows = [&](const std::string& step, std::uint32_t threads) {
+        return planned(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + step), {threads, 1, 1}, 32);
+    };
+    CHECK(rows("add.s64 %rd3, %rd3, 1024;", 256) == std::vector<int>{4096});
+    // one warp; backwards; a word that stays
+    CHECK(rows("add.s64 %rd3, %rd3, 128;", 32).empty());
+    CHECK(rows("add.s64 %rd3, %rd3, -1024;", 256).empty());
+    CHECK(rows("", 256).empty());
+}
+
+TEST_CASE("prefetch: vectors, a page ahead", "[prefetch]") {
+    const std::string begin = "ld.param.u64 %rd1, [p]; mov.u32 %r2, %tid.x; mul.wide.u32 %rd3, %r2, 16; add.s64 %rd4, %rd1, %rd3;";
+    const std::string end = "st.global.f32 [%rd4], %f1; ret;";
+    CHECK(planned(begin + "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];" + end, {128, 1, 1}, 32) == std::vector<int>{4096});
+    CHECK(planned(begin + "ld.global.f32 %f1, [%rd4];" + end, {128, 1, 1}, 32).empty());
+    CHECK(planned(begin + "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];" + end, {128, 2, 1}, 32).empty());
+}
+
+TEST_CASE("prefetch: lanes that may turn out to be neighbours", "[prefetch]") {
+    auto ahead = [](const std::string& index, std::array<std::uint32_t, 3> ntid = {128, 1, 1}) {
+        test::AnalysedKernel kernel("ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;" + index +
+                                    "mul.wide.u32 %rd3, %r3, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4]; st.global.f32 [%rd1], %f1; ret;", ntid, 32);
+        translator::plan_prefetch(kernel.graph, kernel.shape, 32);
+        unsigned result = 0;
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions) result += instruction.neighbours_ahead;
+        return result;
+    };
+    CHECK(ahead("div.u32 %r4, %r2, %r1; mul.lo.u32 %r4, %r4, %r1; sub.u32 %r3, %r2, %r4;") == 4096);
+    CHECK(ahead("div.u32 %r4, %r2, %r1; mul.lo.u32 %r4, %r4, %r1; sub.u32 %r3, %r2, %r4;", {32, 4, 1}) == 0);
+    CHECK(ahead("mul.wide.u32 %rd2, %r2, 4; add.s64 %rd2, %rd1, %rd2; ld.global.u32 %r3, [%rd2];") == 0); // whatever was read
+    CHECK(ahead("mov.u32 %r3, %r2;") == 0);
+}
+
 TEST_CASE("prefetch: where steps take turns, the next turn's place while the loop lasts", "[prefetch]") {
     const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
     const std::string load = "add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use;

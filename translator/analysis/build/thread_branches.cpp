@@ -120,16 +120,26 @@ private:
         const std::size_t landing_edge = edge_from(target, way);
         std::vector<ValueId> incoming;
         for (const Phi& phi : graph_.blocks[target].phis) {
-            Operand value;
-            value.kind = Operand::Kind::reg;
-            value.index = phi.incoming[landing_edge];
-            const ValueId seen = seen_from(value, block, edge).index;
+            const ValueId seen = value_seen_from(phi.incoming[landing_edge], block, edge);
             if (graph_.values[seen].block == block) return false;
             incoming.push_back(seen);
         }
-        if (!dominates_uses(block, from, target)) return false;
+        Edges successors = successor_edges(graph_);
+        successors[from] = {target};
+        const DominatorTree tree(successors, reverse_edges(successors), 0); // once `from` leads to `target`
+        const std::optional<std::vector<ValueId>> joined = used_behind(target, block, tree);
+        if (!joined) return false;
+        for (ValueId value : *joined) incoming.push_back(value_seen_from(value, block, edge));
+        join_at(target, *joined, block, tree);
         redirect(block, edge, target, incoming);
         return true;
+    }
+
+    ValueId value_seen_from(ValueId value, BlockId block, std::size_t edge) const {
+        Operand operand;
+        operand.kind = Operand::Kind::reg;
+        operand.index = value;
+        return seen_from(operand, block, edge).index;
     }
 
     std::size_t edge_from(BlockId target, BlockId source) const {
@@ -137,25 +147,61 @@ private:
         return std::size_t(std::find(from.begin(), from.end(), source) - from.begin());
     }
 
-    /// Once `from` leads to `target`, what `block` defines is only used below it.
-    bool dominates_uses(BlockId block, BlockId from, BlockId target) const {
-        Edges successors = successor_edges(graph_);
-        successors[from] = {target};
-        const DominatorTree tree(successors, reverse_edges(successors), 0);
-        const auto is_here = [&](ValueId value) { return graph_.values[value].block == block; };
-        for (BlockId other = 0; other < graph_.blocks.size(); ++other) {
-            const Block& user = graph_.blocks[other];
-            const bool is_below = tree.dominates(block, other);
-            for (const Phi& phi : user.phis)
-                for (std::size_t i = 0; i < phi.incoming.size(); ++i)
-                    if (is_here(phi.incoming[i]) && !tree.dominates(block, user.predecessors[i])) return false;
-            if (is_below) continue;
-            if (user.terminator.condition != no_value && is_here(user.terminator.condition)) return false;
-            for (const GraphInstruction& instruction : user.instructions)
-                for (ValueId value : uses(graph_, instruction))
-                    if (is_here(value)) return false;
+    /// Calls fn(value, way) for each use of a value that `block` defines; `way`: where it is alive, the using block or
+    /// a phi's predecessor.
+    template <typename Fn> void for_each_use(BlockId block, Fn&& fn) {
+        const auto is_here = [&](ValueId value) { return value != no_value && graph_.values[value].block == block; };
+        const auto visit = [&](ValueId& value, BlockId way) {
+            if (is_here(value)) fn(value, way);
+        };
+        for (BlockId user = 0; user < graph_.blocks.size(); ++user) {
+            Block& here = graph_.blocks[user];
+            for (Phi& phi : here.phis)
+                for (std::size_t i = 0; i < phi.incoming.size(); ++i) visit(phi.incoming[i], here.predecessors[i]);
+            for (GraphInstruction& instruction : here.instructions) {
+                for_each_register(graph_, instruction, [&](Operand& operand, bool is_definition) {
+                    if (!is_definition) visit(operand.index, user);
+                });
+                if (instruction.inst.guard != ptx::no_id) visit(instruction.inst.guard, user);
+                for (ValueId& value : instruction.previous) visit(value, user);
+            }
+            visit(here.terminator.condition, user);
         }
-        return true;
+    }
+
+    /// What of the block's values is used behind `target`, to which a way leads past the block: phis only. None if
+    /// others are, or if they are used elsewhere.
+    std::optional<std::vector<ValueId>> used_behind(BlockId target, BlockId block, const DominatorTree& tree) {
+        for (BlockId predecessor : graph_.blocks[target].predecessors)
+            if (!tree.dominates(block, predecessor)) return std::nullopt;
+        std::vector<ValueId> values;
+        bool fits = true;
+        for_each_use(block, [&](ValueId value, BlockId way) {
+            if (tree.dominates(block, way)) return;
+            fits = fits && graph_.values[value].is_phi && tree.dominates(target, way);
+            if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+        });
+        if (!fits) return std::nullopt;
+        return values;
+    }
+
+    /// Behind `target` the values are phis there, which have no value for the new way yet.
+    void join_at(BlockId target, const std::vector<ValueId>& values, BlockId block, const DominatorTree& tree) {
+        std::unordered_map<ValueId, ValueId> names;
+        for (ValueId value : values) {
+            SsaValue join = graph_.values[value];
+            join.block = target;
+            names[value] = ValueId(graph_.values.size());
+            graph_.values.push_back(std::move(join));
+            definitions_.push_back(nullptr);
+        }
+        for_each_use(block, [&](ValueId& value, BlockId way) {
+            if (!tree.dominates(block, way)) value = names.at(value);
+        });
+        for (ValueId value : values) {
+            std::vector<ValueId> incoming(graph_.blocks[target].predecessors.size(), value);
+            graph_.blocks[target].phis.push_back({names.at(value), std::move(incoming)});
+        }
     }
 
     void redirect(BlockId block, std::size_t edge, BlockId target, const std::vector<ValueId>& incoming) {

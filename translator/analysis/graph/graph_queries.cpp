@@ -38,4 +38,13 @@ FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction) 
     return result;
 }
 
+ptx::Effects effects_but_of_assertions(const FunctionGraph& graph) {
+    ptx::Effects effects = ptx::Effects::pure;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (!is_assertion(graph, instruction.inst))
+                effects = effects | ptx::form_info(instruction.inst.form).effects;
+    return effects;
+}
+
 } // namespace ptarmigan::translator

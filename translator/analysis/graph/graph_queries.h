@@ -41,6 +41,17 @@ inline bool loads_kernel_parameter(const FunctionGraph& graph, const ptx::Instru
            address.scope == ptx::VariableScope::parameter;
 }
 
+/// A call that ends the kernel with a message; nothing comes behind it.
+inline bool is_assertion(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const ptx::Operand& function = inst[ptx::Role::f];
+    return ptx::any(ptx::form_info(inst.form).effects, ptx::Effects::call) &&
+           function.kind == ptx::Operand::Kind::function &&
+           graph.module->functions[function.index].name == "__assertfail";
+}
+
+/// What all other instructions together do.
+ptx::Effects effects_but_of_assertions(const FunctionGraph& graph);
+
 /// The number that an immediate, or a register whose value is known, holds; whether it is read negated is not looked
 /// at.
 inline std::optional<std::uint64_t> constant_of(const FunctionGraph& graph, const ptx::Operand& operand) {

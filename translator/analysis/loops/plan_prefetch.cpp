@@ -13,6 +13,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/loops/loop_strides.h"
 #include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/memory/cta_order.h"
 
 #include <algorithm>
@@ -118,7 +119,7 @@ std::int64_t piece_of(const FunctionGraph& graph, const ptx::Instruction& inst) 
 class Pieces {
 public:
     Pieces(FunctionGraph& graph, const BlockShape& shape, bool in_rows)
-        : graph_(graph), shape_(shape), strides_(graph), in_rows_(in_rows) {}
+        : graph_(graph), shape_(shape), strides_(graph), in_rows_(in_rows), computed_(computed_numbers(graph)) {}
 
     void run() {
         std::set<std::pair<std::uint32_t, std::uint32_t>> pieces; // by statement: versions of blocks have them again
@@ -145,16 +146,18 @@ private:
         });
     }
 
-    bool goes_by_stride(const ptx::Instruction& inst) const {
-        const Shape& shape = graph_.values[inst[ptx::Role::a].index].shape;
-        return shape.is_affine() && shape.steps;
+    /// Only the launch knows whether the lanes read words side by side.
+    bool may_be_neighbours(const ptx::Instruction& inst) const {
+        const ValueId address = inst[ptx::Role::a].index;
+        const Shape& shape = graph_.values[address].shape;
+        return shape.is_affine() ? shape.steps != nullptr : shape.is_varying() && computed_[address];
     }
 
     void plan(GraphInstruction& instruction, BlockId block, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
         if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, block, loop);
         if (in_rows_) return plan_row(instruction, bytes_ahead_in_row);
-        if (loop == no_loop && shape_.ntid[1] * shape_.ntid[2] == 1 && goes_by_stride(inst))
+        if (loop == no_loop && shape_.ntid[1] * shape_.ntid[2] == 1 && may_be_neighbours(inst))
             instruction.neighbours_ahead = bytes_ahead_by_stride;
         const std::int64_t piece = piece_of(graph_, inst);
         if (piece == 0) return;
@@ -163,10 +166,16 @@ private:
             const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
             if (is_row ? row <= short_row : meets_barriers_)
                 instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * row);
+            else if (!is_row && inst.vector_size > 1)
+                instruction.prefetch.ahead = std::int32_t(bytes_ahead_by_stride);
             return;
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
-        if (stride && is_shorter(*stride, far)) return;
+        if (stride && is_shorter(*stride, far)) {
+            if (meets_barriers_ && *stride > 0 && shape_.ntid[0] * shape_.ntid[1] * shape_.ntid[2] > 32)
+                instruction.prefetch.ahead = std::int32_t(bytes_ahead_in_row);
+            return;
+        }
         const LoopInfo& info = graph_.forest.loops[loop];
         if (info.takes_turns) { // the next warp asks for its piece soon, and this one comes back in the next turn
             if (!info.shares_rows) plan_next_turn(instruction, loop);
@@ -306,6 +315,7 @@ private:
     const BlockShape& shape_;
     const LoopStrides strides_;
     const bool in_rows_;
+    const std::vector<bool> computed_; ///< by value
     struct RowLoad {
         GraphInstruction* instruction;
         LinearSum sum;

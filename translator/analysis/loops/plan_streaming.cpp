@@ -3,6 +3,7 @@
 
 #include "translator/analysis/arithmetic/residues.h"
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/memory/alignment.h"
 
 #include <map>
@@ -64,6 +65,7 @@ std::uint32_t plan_streaming(FunctionGraph& graph) {
         for (GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& inst = instruction.inst;
             instruction.streams = false;
+            if (is_assertion(graph, inst)) continue;
             if (orders_memory(inst)) return 0;
             if (is_own_memory(inst.space) || !has_effect(inst, Effects::load | Effects::store)) continue;
             const std::optional<std::uint32_t> buffer = buffers.of(inst);
