@@ -135,6 +135,16 @@ TEST_CASE("prefetch: lanes that may turn out to be neighbours", "[prefetch]") {
     CHECK(ahead("div.u32 %r4, %r2, %r1; mul.lo.u32 %r4, %r4, %r1; sub.u32 %r3, %r2, %r4;", {32, 4, 1}) == 0);
     CHECK(ahead("mul.wide.u32 %rd2, %r2, 4; add.s64 %rd2, %rd1, %rd2; ld.global.u32 %r3, [%rd2];") == 0); // whatever was read
     CHECK(ahead("mov.u32 %r3, %r2;") == 0);
+    // rows in kernels with barriers; the next warp's piece in loops, but not by a stride or where the stream is seen
+    CHECK(ahead("bar.sync 0; div.u32 %r4, %r2, %r1; mul.lo.u32 %r4, %r4, %r1; sub.u32 %r3, %r2, %r4;", {32, 4, 1}) == 4096);
+    const auto in_loop = [&](const std::string& step, const std::string& address) {
+        return ahead("div.u32 %r4, %r2, %r1; mul.wide.u32 %rd5, %r4, 4; mul.wide.u32 %rd8, %r1, 4096; mul.lo.u32 %r8, %r2, %r1; mul.wide.u32 %rd9, %r8, 4; mov.u64 %rd6, %rd1; mov.u32 %r3, 0;"
+                     "L: add.s64 %rd7, %rd6, " + address + "; ld.global.f32 %f2, [%rd7]; st.global.f32 [%rd7], %f2;" + step +
+                     "add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r1; @%p1 bra L;");
+    };
+    CHECK(in_loop("add.s64 %rd6, %rd6, %rd8;", "%rd5") == 128);
+    CHECK(in_loop("add.s64 %rd6, %rd6, 64;", "%rd5") == 0);
+    CHECK(in_loop("add.s64 %rd6, %rd6, %rd8;", "%rd9") == 0);
 }
 
 TEST_CASE("prefetch: where steps take turns, the next turn's place while the loop lasts", "[prefetch]") {

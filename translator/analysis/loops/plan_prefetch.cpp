@@ -118,8 +118,9 @@ std::int64_t piece_of(const FunctionGraph& graph, const ptx::Instruction& inst) 
 
 class Pieces {
 public:
-    Pieces(FunctionGraph& graph, const BlockShape& shape, bool in_rows)
-        : graph_(graph), shape_(shape), strides_(graph), in_rows_(in_rows), computed_(computed_numbers(graph)) {}
+    Pieces(FunctionGraph& graph, const BlockShape& shape, unsigned width, bool in_rows)
+        : graph_(graph), shape_(shape), width_(width), strides_(graph), in_rows_(in_rows),
+          computed_(computed_numbers(graph)) {}
 
     void run() {
         std::set<std::pair<std::uint32_t, std::uint32_t>> pieces; // by statement: versions of blocks have them again
@@ -153,12 +154,23 @@ private:
         return shape.is_affine() ? shape.steps != nullptr : shape.is_varying() && computed_[address];
     }
 
+    /// In loops the next warp's piece. Not of lanes a stride apart there, whose loads would ask for a stride of none.
+    std::uint16_t ahead_of_neighbours(const ptx::Instruction& inst, std::uint32_t loop) const {
+        if (loop == no_loop)
+            return meets_barriers_ || shape_.ntid[1] * shape_.ntid[2] == 1 ? bytes_ahead_by_stride : std::uint16_t(0);
+        const ValueId address = inst[ptx::Role::a].index;
+        const std::optional<std::int64_t> stride = strides_.of(address, loop);
+        if (!graph_.values[address].shape.is_varying() || graph_.forest.loops[loop].takes_turns ||
+            (stride && is_shorter(*stride, far)))
+            return 0;
+        return std::uint16_t(width_ * ptx::byte_size(inst.type()) * inst.vector_size);
+    }
+
     void plan(GraphInstruction& instruction, BlockId block, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
         if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, block, loop);
         if (in_rows_) return plan_row(instruction, bytes_ahead_in_row);
-        if (loop == no_loop && shape_.ntid[1] * shape_.ntid[2] == 1 && may_be_neighbours(inst))
-            instruction.neighbours_ahead = bytes_ahead_by_stride;
+        if (may_be_neighbours(inst)) instruction.neighbours_ahead = ahead_of_neighbours(inst, loop);
         const std::int64_t piece = piece_of(graph_, inst);
         if (piece == 0) return;
         if (loop == no_loop) {
@@ -313,6 +325,7 @@ private:
 
     FunctionGraph& graph_;
     const BlockShape& shape_;
+    const unsigned width_;
     const LoopStrides strides_;
     const bool in_rows_;
     const std::vector<bool> computed_; ///< by value
@@ -329,7 +342,7 @@ private:
 
 void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width, bool in_rows) {
     if (width > 1)
-        Pieces(graph, shape, in_rows).run();
+        Pieces(graph, shape, width, in_rows).run();
     else if (!graph.forest.loops.empty())
         IndexStreams(graph).run();
 }

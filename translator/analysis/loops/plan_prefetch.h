@@ -15,8 +15,11 @@
 //     foresee.
 //   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
 //   Where CTAs run in rows (cta_order.h) the CPU sees the streams; it is told of them a page ahead.
-//   * many lanes, one-dimensional blocks, outside of loops, strides that only the launch knows: a page ahead, where the
-//   stride turns out to be one element.
+//   * many lanes, outside of loops, addresses of which only the launch knows whether the lanes' are neighbours
+//   (strides, quotients, choices), and vectors: a page ahead in one-dimensional blocks, the former where they are
+//   neighbours, in kernels with barriers in any. In loops the next warp's piece.
+//   * many lanes, loops with a near stride in kernels with barriers, which sum up rows: a page ahead. Rows are a few
+//   rounds long, too short for the CPU to see a stream.
 //   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement. A CTA that sums or
 //   sorts what it has read is long at that, and begins with misses otherwise.
 #pragma once
