@@ -79,6 +79,11 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph, bool* 
 /// them.
 constexpr unsigned most_with_counters = 3000;
 
+/// With more statements than this quick code of a kernel whose lanes count on their warp being one step is made lane by
+/// lane, with a hand-over at each place where they do: it takes a quarter of the time to make, and ten times as long to
+/// run.
+constexpr unsigned longest_of_quick_warps = 4000;
+
 unsigned count_statements(const FunctionGraph& graph) {
     std::size_t statements = 0;
     for (const Block& block : graph.blocks) statements += block.instructions.size();
@@ -432,7 +437,7 @@ private:
     /// Quick code of lanes that count on their warp being one step, for a kernel that it would not be quick for.
     bool is_too_long_for_warps() const {
         if (!is_quick() || unit_.options.lane_width) return false;
-        return count_statements(graph_) > most_with_counters;
+        return count_statements(graph_) > longest_of_quick_warps;
     }
 
     /// Tries to have the threads of a kernel that waits for memory wait between barriers, see region_waits.h. If that
