@@ -166,7 +166,8 @@ NearestSpelling FormTable::nearest_opcode(std::string_view spelling, std::span<c
 }
 
 const FormInfo& form_info(FormId id) {
-    return FormTable::get().infos()[static_cast<std::size_t>(id)];
+    static const FormInfo* const first = FormTable::get().infos().data(); // asked for each operand again and again
+    return first[static_cast<std::size_t>(id)];
 }
 std::span<const FormInfo> all_forms() {
     return FormTable::get().infos();

@@ -100,11 +100,12 @@ private:
     /// priority doesn't count among those at work.
     Crew::Kind* next(Crew& crew) {
         const unsigned most = most_at_work(crew);
+        const Crew::Kind& overdue = crews_[1].queues[0]; // as the grids themselves, it may have all CPUs
         unsigned at_work = 0;
         for (Crew::Kind& kind : crew.queues) {
             at_work += kind.at_work;
-            if (at_work >= most) return nullptr;
-            if (!kind.work.empty()) return &kind;
+            const bool has_room = at_work < (&kind == &overdue ? std::max(most, Device::get().workers()) : most);
+            if (has_room && !kind.work.empty()) return &kind;
         }
         return nullptr;
     }

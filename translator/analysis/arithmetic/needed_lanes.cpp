@@ -54,6 +54,7 @@ private:
     /// Without them no value is wanted but for all, as far as choices are concerned.
     bool has_guards() {
         in_work_.assign(graph_.values.size(), false);
+        is_chosen_.assign(graph_.values.size(), false);
         bool any = false;
         for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
             for (const Phi& phi : graph_.blocks[id].phis) {
@@ -62,7 +63,11 @@ private:
             }
             for (const GraphInstruction& instruction : graph_.blocks[id].instructions) {
                 any = any || instruction.inst.guard != ptx::no_id || instruction.inst.form == FormId::selp;
-                for (ValueId result : definitions(graph_, instruction)) made_in_[result] = id;
+                const bool is_chosen = instruction.inst.form == FormId::selp || !instruction.previous.empty();
+                for (ValueId result : definitions(graph_, instruction)) {
+                    made_in_[result] = id;
+                    is_chosen_[result] = is_chosen;
+                }
             }
         }
         return any;
@@ -155,11 +160,13 @@ private:
             fn(inst.operands[3].index, facts);
             return;
         }
-        const PredicateFacts inside = inst.guard == ptx::no_id ? facts : with(facts, inst.guard, !inst.guard_negated);
-        for_each_register(graph_, instruction, [&](Operand& operand, bool is_definition) {
-            if (!is_definition) fn(operand.index, inside);
-        });
-        if (inst.guard == ptx::no_id) return;
+        const auto operands_under = [&](const PredicateFacts& inside) {
+            for_each_register(graph_, instruction, [&](Operand& operand, bool is_definition) {
+                if (!is_definition) fn(operand.index, inside);
+            });
+        };
+        if (inst.guard == ptx::no_id) return operands_under(facts);
+        operands_under(with(facts, inst.guard, !inst.guard_negated));
         const PredicateFacts outside = with(facts, inst.guard, inst.guard_negated);
         for (ValueId& value : instruction.previous) fn(value, outside);
         fn(inst.guard, facts);
@@ -225,14 +232,26 @@ private:
         value = other;
     }
 
+    /// Something that put() may change.
+    bool reads_chosen(const GraphInstruction& instruction) const {
+        const auto is_chosen = [&](ValueId value) { return is_chosen_[value]; };
+        const auto& inst = instruction.inst;
+        bool reads = inst.guard != ptx::no_id && is_chosen(inst.guard);
+        for_each_register(graph_, instruction, [&](const Operand& operand, bool is_definition) {
+            reads = reads || (!is_definition && is_chosen(operand.index));
+        });
+        return reads || std::any_of(instruction.previous.begin(), instruction.previous.end(), is_chosen);
+    }
+
     void resolve(BlockId id) {
         Block& block = graph_.blocks[id];
         for (Phi& phi : block.phis)
             for (std::size_t i = 0; i < phi.incoming.size(); ++i)
                 put(phi.incoming[i], wanted_incoming(phi, id, block.predecessors[i]));
         for (GraphInstruction& instruction : block.instructions)
-            for_each_use(instruction, wanted_results(id, instruction),
-                         [&](ValueId& value, const PredicateFacts& where) { put(value, where); });
+            if (reads_chosen(instruction))
+                for_each_use(instruction, wanted_results(id, instruction),
+                             [&](ValueId& value, const PredicateFacts& where) { put(value, where); });
         if (block.terminator.condition != no_value) put(block.terminator.condition, facts_[id]);
     }
 
@@ -262,7 +281,8 @@ private:
     std::vector<const Phi*> phis_;      ///< by value
     std::vector<BlockId> made_in_;      ///< by value
     std::vector<ValueId> work_;
-    std::vector<bool> in_work_; ///< by value
+    std::vector<bool> in_work_;   ///< by value
+    std::vector<bool> is_chosen_; ///< by value: by a predicate, between two
     bool changed_ = false;
 };
 
