@@ -137,7 +137,7 @@ def image_filters():
     return [
         (on_host(ours.gaussian(image, 1)), theirs.gaussian(IMAGE, 1)),
         (on_host(ours.sobel(image)), theirs.sobel(IMAGE)),
-        (np.float32(ours.threshold_otsu(image)), np.float32(theirs.threshold_otsu(IMAGE))),
+        (np.float32(on_host(ours.threshold_otsu(image))), np.float32(theirs.threshold_otsu(IMAGE))),
     ]
 
 
