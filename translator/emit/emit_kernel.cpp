@@ -15,6 +15,7 @@
 #include "translator/analysis/loops/plan_prefetch.h"
 #include "translator/analysis/loops/plan_streaming.h"
 #include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/loops/reroll_loops.h"
 #include "translator/analysis/memory/alignment.h"
 #include "translator/analysis/memory/cta_order.h"
 #include "translator/analysis/memory/shared_edges.h"
@@ -286,6 +287,7 @@ private:
                          callees.called);
         bool has_points = hands_over_ && mark_hand_over_points_of(graph_);
         has_points = has_points || (hands_over_ && (!seen.empty() || callees.late)); // perhaps in a function
+        if (unit_.width == 1 && !is_quick() && !spins_) reroll_loops(graph_);
         shape_for(unit_.divergence);
         if (may_have_versions(callees)) make_versions();
         if (may_have_segments(callees) && version_segments(graph_)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/hoist_from_steps.h"
 
+#include "translator/kernel_abi.h"
+
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -8,7 +10,12 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <cstddef>
+#include <optional>
+#include <set>
 
 namespace ptarmigan::translator {
 namespace {
@@ -19,9 +26,31 @@ constexpr unsigned share_of_registers = 2;
 constexpr std::size_t most_writes = 200;
 /// A load and what its address is computed from.
 constexpr unsigned most_of_address = 12;
+/// Fields and parameters that steps of one lane may keep in registers, or spilled, which is still a load instead of
+/// two.
+constexpr unsigned most_scalar_loads = 12;
 
 bool is_in_context(const llvm::Value& pointer) {
     return pointer.getType()->isPointerTy() && llvm::isa<llvm::Argument>(pointer.stripInBoundsConstantOffsets());
+}
+
+/// Where in the context a pointer into it leads.
+std::optional<std::int64_t> offset_in_context(const llvm::Value& pointer, const llvm::DataLayout& layout) {
+    if (!is_in_context(pointer)) return std::nullopt;
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(pointer.getType()), 0);
+    pointer.stripAndAccumulateInBoundsConstantOffsets(layout, offset);
+    return offset.getSExtValue();
+}
+
+/// The kernel's parameters, to which a field of the context leads.
+bool is_in_parameters(const llvm::Value& pointer, const llvm::DataLayout& layout) {
+    using namespace llvm::PatternMatch;
+    llvm::Value* block = nullptr;
+    if (!match(&pointer, m_IntToPtr(m_CombineOr(m_c_Add(m_Value(block), m_ConstantInt()), m_Value(block)))))
+        return false;
+    const auto* field = llvm::dyn_cast<llvm::LoadInst>(block);
+    return field && field->getMetadata(llvm::LLVMContext::MD_invariant_load) &&
+           offset_in_context(*field->getPointerOperand(), layout) == offsetof(abi::CtaContext, params);
 }
 
 using Instructions = llvm::SmallSetVector<llvm::Instruction*, 16>;
@@ -38,7 +67,8 @@ public:
 
     /// True if something was moved, to the end of `before`.
     bool hoist_to(llvm::BasicBlock& before) {
-        bool changed = stores_lane_by_lane() && hoist_scalars(before);
+        const bool is_scalar = has_one_lane();
+        bool changed = (is_scalar || stores_lane_by_lane()) && hoist_scalars(before, is_scalar);
         if (!find_writes()) return changed;
         for (llvm::BasicBlock* block : loop_.blocks()) {
             if (!runs_in_each_round(*block)) continue;
@@ -61,24 +91,60 @@ private:
         return count >= 8;
     }
 
+    /// A loop over rows of a matrix is short then, and after each wrong guess of its end the next begins with what is
+    /// loaded here.
+    bool has_one_lane() const {
+        return llvm::none_of(loop_.blocks(), [](const llvm::BasicBlock* block) {
+            return llvm::any_of(*block, [](const llvm::Instruction& each) {
+                return each.getType()->isVectorTy() ||
+                       (llvm::isa<llvm::StoreInst>(each) && each.getOperand(0)->getType()->isVectorTy());
+            });
+        });
+    }
+
     /// Fields of the CTA's context and parameters, which do not change while it runs, and what follows from them: so
     /// that branches by them, and addresses, are seen to be the same for all steps. Elsewhere it is not worth
     /// registers.
-    bool hoist_scalars(llvm::BasicBlock& before) {
+    bool hoist_scalars(llvm::BasicBlock& before, bool is_scalar) {
+        const llvm::DataLayout& layout = before.getModule()->getDataLayout();
+        const std::set<std::int64_t> written = written_fields(layout);
         bool changed = false;
+        unsigned loads = 0;
         for (llvm::BasicBlock* block : loop_.blocks()) {
             const bool runs = runs_in_each_round(*block);
             for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
                 if (instruction.getType()->isVectorTy() || !loop_.hasLoopInvariantOperands(&instruction)) continue;
-                const bool is_field = llvm::isa<llvm::LoadInst>(instruction) &&
-                                      instruction.getMetadata(llvm::LLVMContext::MD_invariant_load) &&
-                                      (runs || is_in_context(*instruction.getOperand(0)));
-                if (!is_field && !is_arithmetic(instruction)) continue;
+                if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+                    if (!stays_the_same(*load, runs, is_scalar, written, layout)) continue;
+                    if (is_scalar && ++loads > most_scalar_loads) continue;
+                } else if (!is_arithmetic(instruction)) {
+                    continue;
+                }
                 instruction.moveBefore(before.getTerminator());
                 changed = true;
             }
         }
         return changed;
+    }
+
+    bool stays_the_same(const llvm::LoadInst& load, bool runs, bool is_scalar, const std::set<std::int64_t>& written,
+                        const llvm::DataLayout& layout) const {
+        const llvm::Value& place = *load.getPointerOperand();
+        if (const std::optional<std::int64_t> field = offset_in_context(place, layout); field && written.count(*field))
+            return false;
+        if (is_scalar && load.isSimple() && is_in_parameters(place, layout)) return true;
+        return load.getMetadata(llvm::LLVMContext::MD_invariant_load) && (runs || is_in_context(place));
+    }
+
+    /// Of the context: the CTA's number, where several in a row are run by one call.
+    std::set<std::int64_t> written_fields(const llvm::DataLayout& layout) const {
+        std::set<std::int64_t> fields;
+        for (const llvm::BasicBlock* block : loop_.blocks())
+            for (const llvm::Instruction& each : *block)
+                if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&each))
+                    if (const auto field = offset_in_context(*store->getPointerOperand(), layout))
+                        fields.insert(*field);
+        return fields;
     }
 
     bool find_writes() {

@@ -172,6 +172,9 @@ TEST_CASE("prefetch: where steps take turns, the next turn's place while the loo
     CHECK(turns_of(begin + "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r2, [n]; mov.u64 %rd3, %rd1; mov.f32 %f1, 0f00000000;\n"
                            "L: " + load + "add.s64 %rd3, %rd3, 131072; add.s32 %r2, %r2, -4; setp.ne.s32 %p1, %r2, 0; @%p1 bra L;\n"
                            "st.global.f32 [%rd2], %f1; ret;") == Places{"1048576+0 while +-32 to 0"});
+    // unrolled: as many rows in fewer rounds
+    const std::string far = "add.s64 %rd3, %rd3, 131072;";
+    CHECK(turns(far + load + far + load + far + load + far) == Places(4, "2097152+0 while +4 to %r1"));
     // near enough without; it ends by what was read
     CHECK(turns("add.s64 %rd3, %rd3, 1024;").empty());
     CHECK(turns("add.s64 %rd3, %rd3, 131072; ld.global.u32 %r2, [%rd2];").empty());

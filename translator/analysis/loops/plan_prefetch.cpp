@@ -251,7 +251,7 @@ private:
     /// again of what nobody reads.
     void plan_next_turn(GraphInstruction& instruction, std::uint32_t loop) const {
         if (!strides_.sums().of(instruction.inst[ptx::Role::a].index, loop)) return;
-        Prefetch prefetch = rounds_ahead(instruction, loop, rounds_per_turn);
+        Prefetch prefetch = rounds_ahead(instruction, loop, graph_.forest.loops[loop].turn_rounds);
         if (!prefetch) return;
         for (BlockId block : graph_.forest.loops[loop].blocks) {
             const Terminator& end = graph_.blocks[block].terminator;
@@ -275,7 +275,7 @@ private:
         if (!sum) return false;
         for (auto [term, factor] : sum->terms) {
             if (term.kind != LinearSum::Term::Kind::value || !strides_.sums().is_inside(term.id, loop)) continue;
-            const Prefetch gain = gain_of(term.id, loop, rounds_per_turn);
+            const Prefetch gain = gain_of(term.id, loop, graph_.forest.loops[loop].turn_rounds);
             if (factor != 1 || graph_.values[term.id].shape.is_varying() || !gain) return false;
             if (gain.factor != 0 && gain.stride != prefetch.stride) return false;
             prefetch.counter = term.id;

@@ -159,7 +159,8 @@ void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool every
         LoopInfo& info = loops[loop];
         info.takes_turns = everywhere || (walk.shared_rows + walk.pieces > 0 && !goes_lane_by_lane(graph, loops[loop]));
         info.shares_rows = walk.shared_rows > 0 && walk.pieces == 0;
-        info.turn_rounds = info.shares_rows ? std::max(rows_per_turn / walk.shared_rows, 1u) : rounds_per_turn;
+        const std::uint32_t rounds = std::max(rows_per_turn / std::max(walk.shared_rows + walk.pieces, 1u), 1u);
+        info.turn_rounds = info.shares_rows ? rounds : std::min(rounds, rounds_per_turn);
     }
 }
 

@@ -13,8 +13,8 @@ namespace ptarmigan::translator {
 /// From one stop to the next. Few, so that what the rounds of one step read stays in the first cache; measured in
 /// translator/analysis/README.md.
 constexpr std::uint32_t rounds_per_turn = 8;
-/// Rows that a step reads in one turn where the other warps of the CTA read the same ones. They may all lie in one set
-/// of the first cache, so nothing of the next turn is asked for meanwhile.
+/// Rows that a step reads in one turn, which may all lie in one set of the first cache. Where the other warps of the
+/// CTA read the same ones, nothing of the next turn is asked for meanwhile.
 constexpr std::uint32_t rows_per_turn = 16;
 
 /// Sets LoopInfo::takes_turns, and how, in the forest of a graph in region form whose lanes are masked: for loops whose
