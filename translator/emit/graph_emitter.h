@@ -221,6 +221,7 @@ private:
     void run_handler(const GraphInstruction& instruction);
     llvm::Value* distance_ahead(const Prefetch& wanted, std::int64_t constant, std::int64_t factor);
     void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
+    bool turns_overfill_set(BlockId id) const;
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
     void emit_terminator(BlockId block);
     void emit_resumption();

@@ -87,6 +87,22 @@ TEST_CASE("reroll: not if the rounds of four do anything else", "[reroll]") {
     CHECK(replaced(&Parts::single, "add.s32 %r7, %r7, 1", "add.s32 %r7, %r7, 2") == 0);
 }
 
+TEST_CASE("reroll: numbers beside the index must not wrap where it may be", "[reroll]") {
+    const auto beside = [](int ahead) {
+        Parts parts;
+        parts.single = "add.s32 %r12, %r7, " + std::to_string(ahead) + "; mul.wide.s32 %rd9, %r12, 4; add.s64 %rd10, %rd1, %rd9; ld.global.f32 %f2, [%rd10];"
+                       "add.f32 %f1, %f1, %f2; add.s32 %r7, %r7, 1; add.s64 %rd5, %rd5, 4;";
+        parts.several.clear();
+        for (int i = 0; i < 4; ++i)
+            parts.several += "ld.global.f32 %f3, [%rd8+" + std::to_string(4 * (ahead + i) - 8) + "]; add.f32 %f1, %f1, %f3;";
+        return parts.rerolled();
+    };
+    CHECK(beside(0) == 1);
+    CHECK(beside(1) == 1); // at most the last one's end
+    CHECK(beside(2) == 0);
+    CHECK(beside(-1) == 0);
+}
+
 TEST_CASE("reroll: not if it is not known that the rounds are as many", "[reroll]") {
     CHECK(with(&Parts::guard, "") == 0);
     CHECK(replaced(&Parts::guard, "setp.ge.s32", "setp.gt.s32") == 0);

@@ -27,8 +27,13 @@ using ptx::StateSpace;
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t bytes_ahead = 512;
-/// Where CTAs run in rows.
-constexpr std::int64_t bytes_ahead_in_row = 4096;
+/// Where CTAs run in rows, into the first cache. CPU ms on a Zen 5, the kernels' code in a loop of C++, fdtd_e, stencil
+/// and lbm: 4,096 bytes into the second cache 1.73 to 1.89, 4.3 to 4.5, 3.2 to 3.3; into the first 1.58 to 1.69, 4.2 to
+/// 4.4, 3.1 to 3.5; 3,072 into the first 1.44 to 1.60, 4.2 to 4.6, 3.0 to 3.2; 2,048 1.50 to 1.54, 4.4 to 4.5, 3.0 to
+/// 3.1; 1,024 1.8 to 1.9, 4.9 to 6.2, 3.6 to 3.9; none 1.65 to 1.71, 5.8 to 8.0, 2.9 to 4.3.
+constexpr std::int64_t bytes_ahead_in_row = 3072;
+/// Near strides of loops, in kernels with barriers.
+constexpr std::int64_t bytes_ahead_near = 4096;
 /// Where lanes are a stride apart that only the launch knows, and that is one element: PyTorch's sums of a matrix and a
 /// row, whose loads the CPU's prefetchers follow or not by what else the kernel does. CPU ms of 16M elements on a Zen
 /// 5: 20 without, 512 bytes ahead 13, 1,024 9.5, 2,048 8.9, 4,096 8.7; a product 9.7 and 12.7, 6.5, 6.2, 5.6.
@@ -185,7 +190,7 @@ private:
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
         if (stride && is_shorter(*stride, far)) {
             if (meets_barriers_ && *stride > 0 && shape_.ntid[0] * shape_.ntid[1] * shape_.ntid[2] > 32)
-                instruction.prefetch.ahead = std::int32_t(bytes_ahead_in_row);
+                instruction.prefetch.ahead = std::int32_t(bytes_ahead_near);
             return;
         }
         const LoopInfo& info = graph_.forest.loops[loop];

@@ -416,7 +416,7 @@ private:
         const Term start = rounds.unknown(rounds.fresh(), 32);
         const Term first = rounds.of(initial(single_, *index.first)), middle = rounds.of(index.between);
         const std::uint32_t first_wide = rounds.extension_of(first), middle_wide = rounds.extension_of(middle);
-        rounds.never_wraps(start);
+        rounds.never_wraps(start, unrolled_);
         const std::uint32_t wide = rounds.extension_of(start);
 
         SymbolicRounds::Values one, many;

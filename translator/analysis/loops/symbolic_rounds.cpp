@@ -76,10 +76,8 @@ std::uint32_t SymbolicRounds::extension_of(const Term& narrow) {
 
 Term SymbolicRounds::widened(const Term& narrow) {
     if (narrow.unknowns.empty()) return number(std::uint64_t(std::int64_t(std::int32_t(narrow.constant))), 64);
-    if (index_)
-        if (const std::optional<std::uint64_t> ahead = narrow.distance_from(*index_))
-            return unknown(extension_of(*index_), 64)
-                .plus(number(std::uint64_t(std::int64_t(std::int32_t(*ahead))), 64));
+    const std::optional<std::uint64_t> ahead = index_ ? narrow.distance_from(*index_) : std::nullopt;
+    if (ahead && *ahead <= most_ahead_) return unknown(extension_of(*index_), 64).plus(number(*ahead, 64));
     return unknown(extension_of(narrow), 64);
 }
 

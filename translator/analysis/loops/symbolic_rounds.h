@@ -40,8 +40,11 @@ public:
     Term unknown(std::uint32_t unknown, unsigned bits) const;
     /// The unknown that is the 32-bit number's sign extension.
     std::uint32_t extension_of(const Term& narrow);
-    /// From now on sign extensions of `index` plus a constant are that of `index` plus the constant: nothing wraps.
-    void never_wraps(const Term& index) { index_ = index; }
+    /// From now on sign extensions of `index` plus 0 to `most` are that of `index` plus the constant: nothing wraps.
+    void never_wraps(const Term& index, std::uint64_t most) {
+        index_ = index;
+        most_ahead_ = most;
+    }
 
 private:
     using Key = std::vector<std::uint64_t>;
@@ -58,6 +61,7 @@ private:
     std::vector<const GraphInstruction*> definitions_;
     std::map<Key, std::uint32_t> known_;
     std::optional<Term> index_;
+    std::uint64_t most_ahead_ = 0;
     std::uint32_t next_ = 0;
     unsigned depth_ = 0;
 };
