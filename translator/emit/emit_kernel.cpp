@@ -3,6 +3,7 @@
 // step function (fiber form), and the functions that are called for real.
 #include "translator/emit/emit_kernel.h"
 
+#include "translator/analysis/arithmetic/unknown_operands.h"
 #include "translator/analysis/build/build_graph.h"
 #include "translator/analysis/build/call_frames.h"
 #include "translator/analysis/build/callee_graph.h"
@@ -295,6 +296,7 @@ private:
             shape_for(unit_.divergence);
         }
         verify_graph(graph_);
+        mark_unknown_operands(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         if (!is_quick() && unit_.width > 1) plan_shared_edges(graph_, unit_.shape, unit_.width);
         unit_.spins = spins_;
@@ -659,6 +661,7 @@ private:
             form = DivergenceForm::program_counters;
         if (hands_over_) mark_hand_over_points_of(graph);
         compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
+        mark_unknown_operands(graph);
         plan_alignment(graph, unit_.options.aligned_parameters);
         note_frame(id, graph);
         llvm::Function* function = unit_.callees.at(id);

@@ -103,6 +103,9 @@ public:
     llvm::Value* active() override;
     bool all_active() override;
     bool meets_whole_warp() const override { return current_instruction_ && current_instruction_->meets_whole_warp; }
+    bool has_unknown_operand() const override {
+        return current_instruction_ && current_instruction_->has_unknown_operand;
+    }
     llvm::Value* existing_bits() override;
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;

@@ -62,7 +62,15 @@ bool passes_on(const Value* value, SmallVectorImpl<const Value*>& next) {
     return true;
 }
 
+/// A divisor's keeps LLVM from dividing zero by zero itself, which gives another NaN.
+bool is_divisor(const CallInst& fence) {
+    return any_of(fence.users(), [&](const User* user) {
+        return cast<Instruction>(user)->getOpcode() == Instruction::FDiv && user->getOperand(1) == &fence;
+    });
+}
+
 bool is_idle(const CallInst& fence) {
+    if (is_divisor(fence)) return false;
     SmallVector<const Value*> next{fence.getArgOperand(0)};
     SmallPtrSet<const Value*, 16> seen;
     while (!next.empty()) {

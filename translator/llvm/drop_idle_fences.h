@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // To LLVM a double that was widened and is narrowed again is the number it was, a signalling NaN too; hardware makes it
 // quiet. So the emitter hides what it narrows behind llvm.arithmetic.fence, through which no pass and no selection
-// looks.
+// looks. Divisors that may be zero stand behind one, too, and stay there.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

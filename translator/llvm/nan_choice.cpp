@@ -49,7 +49,8 @@ bool hands_on_nan(const Instruction& instruction) {
     default: break;
     }
     const auto* call = dyn_cast<IntrinsicInst>(&instruction);
-    return call && (call->getIntrinsicID() == Intrinsic::fma || call->getIntrinsicID() == Intrinsic::sqrt);
+    return call && (call->getIntrinsicID() == Intrinsic::fma || call->getIntrinsicID() == Intrinsic::sqrt ||
+                    call->getIntrinsicID() == Intrinsic::arithmetic_fence);
 }
 
 Value* any_nan(IRBuilder<>& ir, ArrayRef<Value*> numbers) {

@@ -8,8 +8,8 @@
 
 namespace ptarmigan::translator {
 
-/// The number of `x is NaN ? quiet(x) : number`, or of `number is NaN ? 0xfff8000000000000 : number` (AArch64, which
-/// makes other NaNs); null for anything else.
+/// The number of `x is NaN ? quiet(x) : number`, or of `number is NaN ? 0xfff8000000000000 : number` (LLVM and AArch64
+/// make other NaNs); null for anything else.
 llvm::Value* unchosen(const llvm::Value* value);
 
 /// The operation within nested choices.

@@ -63,47 +63,59 @@ bool may_pass_on(Op operation, Values v) {
     });
 }
 
-// Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
-// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open:
-// PTARMIGAN_APPROX=fast does without.
+/// True if LLVM may find out an operation's operands, all of them, and that it is invalid: it gives a NaN though none
+/// was there.
+bool may_be_invalid(WarpEmitter& e, Op operation, Values v) {
+    const auto is_finite = [](Value* operand, bool zero_too) {
+        const llvm::APFloat* number = constant_number(operand);
+        return number && number->isFinite() && (zero_too || !number->isZero());
+    };
+    const auto is_safe_factor = [&](Value* operand) { return is_finite(operand, false); };
+    if (e.has_unknown_operand()) return false;
+    switch (operation) {
+    case Op::add:
+    case Op::sub: return !is_finite(v[0], true) && !is_finite(v[1], true);
+    case Op::mul: return llvm::none_of(v, is_safe_factor);
+    case Op::fma: return !is_finite(v[2], true) || llvm::none_of(v.take_front(2), is_safe_factor);
+    case Op::div: return !is_safe_factor(v[1]);
+    case Op::sqrt: return true;
+    }
+    return true;
+}
+
+// Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a, and an invalid
+// operation gives the NaN with its sign set. So does x86, but LLVM may exchange operands, and where it finds out what
+// they are, in whatever pass, its NaN has no sign. LLVM's pass list takes this out of the path without NaNs
+// (translator/llvm/defer_nan_choice.h). The manual leaves it open: PTARMIGAN_APPROX=fast does without.
 Value* last_nan(WarpEmitter& e, Op operation, Values v, Value* result) {
     Ir& ir = e.ir();
     const bool passes_on = may_pass_on(operation, v);
     const auto choose = [&](Value* operand) {
         result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
     };
-    // x86 does with the operands of quotients and roots what the hardware does, and sets the sign of a NaN that it
-    // makes. AArch64 takes signalling NaNs first, and makes positive ones.
+    // x86 does with the operands of quotients and roots what the hardware does (LLVM does not see quotients that may be
+    // invalid, and computes no roots of negative numbers). AArch64 takes signalling NaNs first, and makes positive
+    // ones.
     const bool of_one_or_first = operation == Op::sqrt || operation == Op::div;
     const bool arm = e.options().target.architecture == TargetCpu::Architecture::aarch64;
-    if (arm) {
-        result = ir.CreateSelect(is_nan(ir, result), canonical_nan(result), result);
-        if (of_one_or_first) {
-            for (Value* operand : llvm::reverse(v)) choose(operand);
-            return result;
-        }
+    const bool makes_other = arm || (!of_one_or_first && may_be_invalid(e, operation, v));
+    if (makes_other) result = ir.CreateSelect(is_nan(ir, result), canonical_nan(result), result);
+    if (arm && of_one_or_first) {
+        for (Value* operand : llvm::reverse(v)) choose(operand);
+        return result;
     }
     if (of_one_or_first && !(operation == Op::div && passes_on)) return result;
-    // Of (-x) + y LLVM makes y - x, which has another NaN; on AArch64 the first operand's has been replaced above.
+    // Of (-x) + y LLVM makes y - x, which has another NaN.
     const llvm::Function* function = ir.GetInsertBlock()->getParent();
-    if (arm || passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
+    if (makes_other || passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
     for (Value* operand : llvm::reverse(v.drop_front())) choose(operand);
     return result;
 }
 
-// What an invalid operation on doubles gives has its sign set. Of constants LLVM makes a NaN that has not, here or
-// (fma) in a pass.
-Value* invalid_constant(Op operation, Values v, Value* result) {
-    for (Value* operand : v)
-        if (const llvm::APFloat* number = constant_number(operand); !number || number->isNaN()) return result;
-    const llvm::APFloat* folded = constant_number(result);
-    bool invalid = folded && folded->isNaN();
-    if (operation == Op::fma) {
-        llvm::APFloat sum = *constant_number(v[0]);
-        sum.fusedMultiplyAdd(*constant_number(v[1]), *constant_number(v[2]), llvm::APFloat::rmNearestTiesToEven);
-        invalid = sum.isNaN();
-    }
-    return invalid ? real_bits(result, 0xfff8000000000000) : result;
+/// A divisor of a quotient that may be invalid, out of LLVM's sight, whose 0 / 0 has no sign. No instruction.
+void hide_divisor(WarpEmitter& e, llvm::MutableArrayRef<Value*> v) {
+    if (may_be_invalid(e, Op::div, v))
+        v[1] = e.ir().CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {v[1]->getType()}, {v[1]});
 }
 
 /// Neither a NaN nor infinite: the reduction of expf is such a sum, whose bits it shows.
@@ -132,11 +144,12 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
     llvm::SmallVector<Value*, 3> operands(v.begin(), v.end());
     if (options.ftz)
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
+    const bool chooses =
+        operands[0]->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
+    if (chooses && operation == Op::div) hide_divisor(e, operands);
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
-    bool chooses =
-        result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
-    if (chooses) result = last_nan(e, operation, operands, invalid_constant(operation, operands, result));
+    if (chooses) result = last_nan(e, operation, operands, result);
     if (options.sat)
         result = saturate_unit(ir, result);
     else if (!is_surely_number(operation, operands))

@@ -70,9 +70,10 @@ struct GraphInstruction {
     /// Of a load by a stride that only the launch knows: bytes that are worth a prefetch if lanes are neighbours.
     std::uint16_t neighbours_ahead = 0;
     SharedEdges shared_edges;
-    bool streams = false;          ///< a store that may go past the caches: plan_streaming()
-    bool meets_whole_warp = false; ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
-    std::uint32_t hand_over = 0;   ///< number of the point in front of it, 0: none; see hand_over_points.h
+    bool streams = false;             ///< a store that may go past the caches: plan_streaming()
+    bool has_unknown_operand = false; ///< arithmetic on doubles: mark_unknown_operands()
+    bool meets_whole_warp = false;    ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
+    std::uint32_t hand_over = 0;      ///< number of the point in front of it, 0: none; see hand_over_points.h
     /// A call through a pointer whose lanes come here only for the functions of FunctionGraph::narrowed_targets with
     /// this number (flatten.cpp); no_id: for all that it may reach.
     std::uint32_t narrowed = ptx::no_id;
