@@ -3,6 +3,7 @@
 #include "tests/tools/fuzz/coverage.h"
 #include "tests/tools/fuzz/recording.h"
 #include "tests/tools/fuzz/reduce.h"
+#include "tests/tools/fuzz/reference/interpreter.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -26,6 +28,7 @@ constexpr const char* usage =
     "  --seeds A:B              programs A to B - 1 (0:100)\n"
     "  --configurations REGEX   ways to run them (.*); without --compare the first is what the others are compared with\n"
     "  --per-program N          N (further) ones for each program, in turn (3); 0: all\n"
+    "  --oracle                 what the reference interpreter says is right; programs have forms that it knows\n"
     "  --forms REGEX            instructions of rows with such names only, where there are any\n"
     "  --flavour own|portable   portable: what a GPU gives, too (portable)\n"
     "  --target NN[a] --version N.N   of the modules (90, 9.0)\n"
@@ -48,7 +51,7 @@ struct Options {
     Flavour flavour = Flavour::portable;
     Version version{9, 0};
     Target target{90, 0, false, false};
-    bool minimise = false, registers = false, coverage = false, list = false;
+    bool minimise = false, oracle = false, registers = false, coverage = false, list = false;
     long print = -1;
 };
 
@@ -83,6 +86,7 @@ Options parse(int argc, char** argv) {
         else if (name == "--time-limit") o.time_limit = number();
         else if (name == "--for") o.seconds = number();
         else if (name == "--minimise") o.minimise = true;
+        else if (name == "--oracle") o.oracle = true;
         else if (name == "--gpu") o.gpu = value();
         else if (name == "--output") o.output = value();
         else if (name == "--record") o.record = value();
@@ -94,7 +98,21 @@ Options parse(int argc, char** argv) {
         else if (name == "--list") o.list = true;
         else throw std::invalid_argument(usage);
     }
+    if (o.oracle && o.forms.empty()) o.forms = reference::known_forms();
     return o;
+}
+
+/// What the interpreter says that a program leaves; `memory`, too.
+Result interpreted(const Program& program, std::vector<unsigned char>* memory = nullptr) {
+    try {
+        const std::vector<unsigned char> left = reference::interpret(program, input_words(input_bytes, 2026), memory_bytes);
+        if (memory) *memory = left;
+        return result_of(left.data(), left.size());
+    } catch (const reference::UnknownForm& form) {
+        return "unknown " + form.name;
+    } catch (const std::exception& error) {
+        return std::string("error: ") + error.what();
+    }
 }
 
 class Campaign {
@@ -124,7 +142,9 @@ public:
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         std::printf("%u programs, %u runs in %.0f s (%.0f programs a minute): %u failed", programs, runs, seconds, 60 * programs / std::max(seconds, 1e-3), failed_);
         if (compares) std::printf("; %u agree with the recording, %u are known to differ, %u are other programs than recorded, %u not recorded", agree_, known_, changed_, missing_);
+        if (o_.oracle) std::printf("; %u with forms that the interpreter does not know", unknown_);
         std::printf("\n");
+        for (const auto& [form, count] : unknown_forms_) std::printf("  %s: %u\n", form.c_str(), count);
         if (!o_.record.empty()) write_recording(o_.record, recording_, "# What programs of fuzz_programs leave in memory; recording.cpp says how to read it.\n");
         // A recording of other programs compares nothing.
         const bool is_stale = compares && changed_ + missing_ > programs / 3;
@@ -139,12 +159,17 @@ public:
         std::vector<unsigned char> first, memory;
         Result expected;
         bool differs = false;
+        if (o_.oracle) {
+            expected = interpreted(program, &first);
+            std::printf("%-12s %s\n", "interpreter", expected.c_str());
+            if (o_.registers && !first.empty()) std::printf("%s", describe_memory(first, program.threads()).c_str());
+        }
         for (unsigned way = 0; way < ways_.size(); ++way) {
             memory.clear();
             const Result result = workers_.run_one(way, program, &memory);
             std::printf("%-12s %s\n", ways_[way].name, result.c_str());
             if (o_.registers && !memory.empty()) std::printf("%s", describe_memory(memory, program.threads()).c_str());
-            if (way == 0) expected = result, first = memory;
+            if (way == 0 && !o_.oracle) expected = result, first = memory;
             if (result == expected) continue;
             differs = true;
             if (!first.empty() && !memory.empty()) std::printf("%s", describe_difference(first, memory, program.threads()).c_str());
@@ -155,9 +180,9 @@ public:
     const Generator& generator() const { return generator_; }
 
 private:
-    /// Some ways, in turn; the first one too, unless a recording says what must come out.
+    /// Some ways, in turn; the first one too, unless a recording or the interpreter says what must come out.
     std::vector<unsigned> ways_of(std::uint32_t seed) const {
-        const unsigned always = o_.compare.empty() ? 1 : 0;
+        const unsigned always = o_.compare.empty() && !o_.oracle ? 1 : 0;
         std::vector<unsigned> chosen(always, 0);
         const unsigned others = static_cast<unsigned>(ways_.size()) - always;
         const unsigned count = o_.per_program == 0 ? others : std::min(o_.per_program, others);
@@ -191,6 +216,7 @@ private:
     }
 
     void judge(std::uint32_t seed, const std::map<unsigned, Result>& results) {
+        if (o_.oracle) return judge_by_oracle(seed, results);
         const auto& [first, expected] = *results.begin();
         if (!o_.record.empty()) {
             if (is_error(expected)) fail(seed, "library " + expected);
@@ -200,9 +226,24 @@ private:
         for (const auto& [way, result] : results)
             if (is_error(result) || result != expected) {
                 fail(seed, std::string(ways_[way].name) + " gives " + result + ", " + ways_[first].name + " " + expected);
-                return report(seed, {workers_, first, ways_[first]}, {workers_, way, ways_[way]}, result);
+                return report(seed, side(workers_, first, ways_[first]), side(workers_, way, ways_[way]), result);
             }
         if (!o_.compare.empty()) compare(seed, first, expected);
+    }
+
+    void judge_by_oracle(std::uint32_t seed, const std::map<unsigned, Result>& results) {
+        const Result expected = interpreted(generator_.generate(seed));
+        if (expected.starts_with("unknown")) {
+            ++unknown_;
+            ++unknown_forms_[expected];
+            return;
+        }
+        for (const auto& [way, result] : results)
+            if (result != expected) {
+                fail(seed, std::string(ways_[way].name) + " gives " + result + ", the interpreter " + expected);
+                if (!is_error(expected)) report(seed, interpreter_side(), side(workers_, way, ways_[way]), result);
+                return;
+            }
     }
 
     void compare(std::uint32_t seed, unsigned way, const Result& result) {
@@ -215,7 +256,7 @@ private:
         if (now.text != found->second.text) ++changed_;
         else if ((now.result == found->second.result) == found->second.known_difference) {
             fail(seed, found->second.known_difference ? "agrees although it is marked as a known difference" : "differs from the recording");
-            if (!o_.gpu.empty() && !found->second.known_difference) report(seed, {gpu_, 0, {"gpu", {}}}, {workers_, way, ways_[way]}, result);
+            if (!o_.gpu.empty() && !found->second.known_difference) report(seed, side(gpu_, 0, {"gpu", {}}), side(workers_, way, ways_[way]), result);
         } else ++(found->second.known_difference ? known_ : agree_);
     }
 
@@ -227,11 +268,14 @@ private:
 
     /// One of two that should leave the same in memory.
     struct Side {
-        const Workers& workers;
-        unsigned way;
         Configuration configuration;
-        Result run(const Program& program, std::vector<unsigned char>* memory = nullptr) const { return workers.run_one(way, program, memory); }
+        std::function<Result(const Program&, std::vector<unsigned char>*)> run_with;
+        Result run(const Program& program, std::vector<unsigned char>* memory = nullptr) const { return run_with(program, memory); }
     };
+    static Side side(const Workers& workers, unsigned way, const Configuration& configuration) {
+        return {configuration, [&workers, way](const Program& program, std::vector<unsigned char>* memory) { return workers.run_one(way, program, memory); }};
+    }
+    static Side interpreter_side() { return {{"interpreter", {}}, interpreted}; }
 
     /// Writes the program of `seed`, for which `other` gave `result` and `expected` something else.
     void report(std::uint32_t seed, const Side& expected, const Side& other, const Result& result) {
@@ -265,6 +309,8 @@ private:
     std::vector<Configuration> ways_;
     Workers workers_, gpu_;
     Recording recording_;
+    std::map<std::string, unsigned> unknown_forms_;
+    unsigned unknown_ = 0;
     unsigned failed_ = 0, agree_ = 0, known_ = 0, changed_ = 0, missing_ = 0;
 };
 

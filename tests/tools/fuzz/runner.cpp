@@ -13,8 +13,6 @@
 namespace fuzz {
 namespace {
 
-constexpr std::size_t memory_bytes = max_threads * (output_bytes + scratch_bytes) + common_bytes;
-
 /// What is loaded: the program's text, or code that was made of it, from the file that FUZZ_CODE names, or SEED.cubin in that folder.
 std::string code_of(const Program& program) {
     const char* named = std::getenv("FUZZ_CODE");

@@ -10,11 +10,14 @@
 
 namespace fuzz {
 
+/// All that a program leaves in memory: output_bytes per thread, scratch, common.
+inline constexpr std::size_t memory_bytes = max_threads * (output_bytes + scratch_bytes) + common_bytes;
+
 class Runner {
 public:
     /// Opens the library; the environment must be set by then.
     explicit Runner(const char* library);
-    /// All that the program leaves in memory: output_bytes per thread, scratch, common. Throws std::runtime_error.
+    /// memory_bytes, as the program leaves them. Throws std::runtime_error.
     std::vector<unsigned char> run(const Program& program);
 
 private:

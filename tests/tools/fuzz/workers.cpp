@@ -42,6 +42,12 @@ std::string last_words(int file) {
 
 } // namespace
 
+Result result_of(const unsigned char* memory, std::size_t bytes) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(recordings::hash_bytes(memory, bytes)));
+    return digits;
+}
+
 struct Workers::Child {
     pid_t process = 0;
     int results = -1, errors = -1;
@@ -81,10 +87,8 @@ Workers::Child Workers::start(Task task, const MakeProgram& make, bool sends_mem
             const std::vector<unsigned char> memory = runner.run(make(seed));
             if (const std::string words = last_words(child.errors); words.find("in another form") != std::string::npos)
                 throw std::runtime_error("not compiled as asked: " + words);
-            char digits[17];
-            std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(recordings::hash_bytes(memory.data(), memory.size())));
             if (sends_memory) write_all(ends[1], memory.data(), memory.size());
-            else report(seed, digits);
+            else report(seed, result_of(memory.data(), memory.size()));
         }
     } catch (const std::exception& error) {
         // A fault stays with the context: another process goes on.
@@ -180,9 +184,7 @@ Result Workers::run_one(unsigned configuration, const Program& program, std::vec
     else if (WIFSIGNALED(status)) result = "error: signal " + std::to_string(WTERMSIG(status)) + ", " + last_words(child.errors);
     else if (WEXITSTATUS(status) != 0) result = "error: " + last_words(child.errors);
     else {
-        char digits[17];
-        std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(recordings::hash_bytes(received.data(), received.size())));
-        result = digits;
+        result = result_of(reinterpret_cast<const unsigned char*>(received.data()), received.size());
         if (memory) memory->assign(received.begin(), received.end());
     }
     close(child.results);

@@ -14,6 +14,7 @@ namespace fuzz {
 
 /// What became of a program: sixteen hexadecimal digits of a hash, or "error: ...".
 using Result = std::string;
+Result result_of(const unsigned char* memory, std::size_t bytes);
 inline bool is_error(const Result& result) { return result.starts_with("error"); }
 
 struct Task {
