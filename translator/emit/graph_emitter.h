@@ -278,6 +278,8 @@ private:
     llvm::Value* lane_of_chance(llvm::Value* chance);
     void part_by_chance(BlockId block, llvm::Value* counters);
     void park_others(llvm::Value* counters, llvm::Value* lane, llvm::Value* alone);
+    void let_members_meet(BlockId block, llvm::Value* counters);
+    llvm::Value* is_open(llvm::Value* numbers);
     llvm::Value* unpark(llvm::Value* counters);
     void find_ends_of_waits();
     void count_round(BlockId block);

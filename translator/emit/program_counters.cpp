@@ -26,6 +26,8 @@ namespace {
 constexpr std::uint32_t finished = 0x7fffffff;
 constexpr std::uint32_t gathering = 0x40000000; ///< added to the number of a block where lanes gather
 constexpr std::uint32_t waiting = 0x20000000;   ///< likewise of a block where lanes wait for others
+/// Likewise of a block where lanes gather until no other can go on, whoever has come.
+constexpr std::uint32_t closed = 0x08000000;
 /// Lanes that are behind have gone round this often, weighted, before one that waits for them at a join goes on.
 constexpr std::uint32_t fairness_period = 4096;
 /// What a round counts: in a loop that may wait for memory (or that is none, with several entries), and in any other.
@@ -40,8 +42,9 @@ constexpr std::uint32_t solo_chance = 8;
 constexpr std::size_t memory_slot_threshold = 512;
 
 /// What is added to the block's number: lanes that can go on do so first. `queries_gather`: chance decides whose turn
-/// it is, which would bring nobody together, and nobody waits for who asks.
-std::uint32_t rank_of(const Block& block, bool queries_gather) {
+/// it is, which would bring nobody together, and nobody waits for who asks. `opens`: members may meet as soon as all of
+/// them have come.
+std::uint32_t rank_of(const Block& block, bool queries_gather, bool opens) {
     std::uint32_t rank = queries_gather && asks_who_is_here(block) ? gathering : 0;
     for (const GraphInstruction& instruction : block.instructions) {
         const ptx::Effects effects = ptx::form_info(instruction.inst.form).effects;
@@ -49,24 +52,27 @@ std::uint32_t rank_of(const Block& block, bool queries_gather) {
         const bool meets = ptx::any(effects, ptx::Effects::convergent | ptx::Effects::barrier);
         rank = std::max(rank, (meets ? gathering : 0) + waiting);
     }
-    return gathers(block) ? std::max(rank, gathering) : rank;
+    if (gathers(block)) rank = std::max(rank, gathering);
+    return rank >= gathering && !opens ? rank | closed : rank;
 }
 
 /// In topological order but for back edges, loops contiguous: lanes that leave a loop wait behind it for the others.
 /// False if there is no such order.
 bool number_by_loops(const FunctionGraph& graph, const RegionView& view, bool queries_gather,
-                     std::vector<std::uint32_t>& number, std::vector<std::uint32_t>& order) {
+                     const std::vector<bool>& opens, std::vector<std::uint32_t>& number,
+                     std::vector<std::uint32_t>& order) {
     const RegionGraph region = region_graph(graph, view);
     if (!region.reducible) return false;
     for (BlockId id : region.order) {
         order[id] = region.position[id] + 1;
-        number[id] = order[id] | rank_of(graph.blocks[id], queries_gather);
+        number[id] = order[id] | rank_of(graph.blocks[id], queries_gather, opens[id]);
     }
     return true;
 }
 
 void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block, bool queries_gather,
-                   std::vector<std::uint32_t>& number, std::vector<std::uint32_t>& order) {
+                   const std::vector<bool>& opens, std::vector<std::uint32_t>& number,
+                   std::vector<std::uint32_t>& order) {
     // Iterative post-order: PTX may have very deep graphs.
     std::vector<bool> seen(graph.blocks.size(), false);
     auto next = std::uint32_t(view.blocks.size());
@@ -85,7 +91,7 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
             continue;
         }
         order[id] = next--;
-        number[id] = order[id] | rank_of(info, queries_gather);
+        number[id] = order[id] | rank_of(info, queries_gather, opens[id]);
         stack.pop_back();
     }
 }
@@ -131,15 +137,16 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
         ir_.CreateStore(turn, turn_lane_);
         llvm::Value* chosen = ir_.CreateExtractElement(counters, lane_of_chance(turn));
-        return ir_.CreateSelect(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), chosen, lowest, "picked");
+        llvm::Value* can_go = ir_.CreateOr(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), is_open(chosen));
+        return ir_.CreateSelect(can_go, chosen, lowest, "picked");
     }
     llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
     llvm::Value* due = ir_.CreateICmpUGE(rounds, ir_.getInt32(fairness_period));
     llvm::BasicBlock *from = ir_.GetInsertBlock(), *overtake = new_block("overtake"), *go = new_block("go");
     ir_.CreateCondBr(due, overtake, go, llvm::MDBuilder(ir_.getContext()).createUnlikelyBranchWeights());
 
-    // The next lane, in turn, that is neither where the lowest are, nor gathers, nor has finished. Or, if one is to go
-    // alone, that neither gathers nor has finished.
+    // The next lane, in turn, that is neither where the lowest are, nor gathers, nor has finished; or that gathers
+    // where all members may have come. Or, if one is to go alone, that neither gathers nor has finished.
     ir_.SetInsertPoint(overtake);
     llvm::Value *alone = ir_.getFalse(), *there = counters, *first = lowest;
     if (may_go_alone_) {
@@ -151,6 +158,10 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     }
     llvm::Value* can_go = ir_.CreateICmpULT(there, splat(ir_.getInt32(gathering)));
     llvm::Value* waits = ir_.CreateAnd(ir_.CreateOr(splat(alone), ir_.CreateICmpNE(there, splat(first))), can_go);
+    if (may_go_alone_) {
+        llvm::Value* comes_later = ir_.CreateAnd(splat(ir_.CreateNot(alone)), ir_.CreateICmpNE(there, splat(first)));
+        waits = ir_.CreateOr(waits, ir_.CreateAnd(is_open(there), comes_later));
+    }
     llvm::Value* lanes = to_bits(waits);
     llvm::Value* rotated = ir_.CreateLShr(ir_.CreateOr(lanes, ir_.CreateShl(lanes, std::uint64_t{width_})),
                                           ir_.CreateZExt(turn, ir_.getInt64Ty()));
@@ -171,6 +182,33 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     picked->addIncoming(lowest, from);
     picked->addIncoming(chosen, overtake);
     return picked;
+}
+
+/// Of numbers of blocks: may members meet there before all others have come as far as they can?
+llvm::Value* GraphEmitter::is_open(llvm::Value* numbers) {
+    const auto like = [&](std::uint32_t number) { return llvm::ConstantInt::get(numbers->getType(), number); };
+    return ir_.CreateICmpEQ(ir_.CreateAnd(numbers, like(gathering | closed)), like(gathering));
+}
+
+/// Where lanes gather and others could go on: for those only whose members have all come, and for nobody where there
+/// are none. The others go on being waited for.
+void GraphEmitter::let_members_meet(BlockId block, llvm::Value* counters) {
+    llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
+    llvm::Value* in_turn = ir_.CreateICmpEQ(lowest, ir_.getInt32(counter_of_[block]), "in.turn");
+    const ptx::Operand& members = *common_members(graph_, block);
+    llvm::Value* masks = members.kind == ptx::Operand::Kind::reg ? broadcast(value_at(block, members.index))
+                                                                 : splat(ir_.getInt32(std::uint32_t(members.value)));
+    llvm::Value* elsewhere =
+        ir_.CreateTrunc(ir_.CreateAnd(live_bits(), ir_.CreateNot(to_bits(counter_mask_))), ir_.getInt32Ty());
+    if (width_ < abi::warp_size) // those of other steps are waited for as ever
+        elsewhere = ir_.CreateShl(
+            elsewhere, ir_.CreateURem(ir_.CreateMul(step_, ir_.getInt32(width_)), ir_.getInt32(abi::warp_size)));
+    llvm::Value* missing = ir_.CreateAnd(masks, splat(elsewhere));
+    llvm::Value* have_come = ir_.CreateICmpEQ(missing, llvm::Constant::getNullValue(missing->getType()));
+    counter_mask_ = ir_.CreateAnd(counter_mask_, ir_.CreateOr(have_come, splat(in_turn)), "members.mask");
+    llvm::BasicBlock* meet = new_block("meet");
+    ir_.CreateCondBr(any(counter_mask_), meet, dispatch_block_);
+    ir_.SetInsertPoint(meet);
 }
 
 /// If `alone`, lets all that could go on, but `lane`, stand still; nobody does otherwise.
@@ -271,11 +309,15 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     counter_of_.assign(graph_.blocks.size(), finished);
     order_of_.assign(graph_.blocks.size(), finished);
     const bool queries_gather = unit_.options.random_schedule && !unit_.spins;
-    if (!number_by_loops(graph_, view, queries_gather, counter_of_, order_of_))
-        number_blocks(graph_, view, view.entry, queries_gather, counter_of_, order_of_);
+    const bool waits =
+        width_ > 1 && (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
+    may_go_alone_ = waits && !unit_.options.random_schedule;
+    std::vector<bool> opens(graph_.blocks.size(), false);
+    if (waits && graph_.is_entry) // in a function the caller's lanes may be anywhere
+        for (BlockId id : view.blocks) opens[id] = common_members(graph_, id) != nullptr;
+    if (!number_by_loops(graph_, view, queries_gather, opens, counter_of_, order_of_))
+        number_blocks(graph_, view, view.entry, queries_gather, opens, counter_of_, order_of_);
     weigh_rounds();
-    may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
-                    (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
     if (may_go_alone_) find_ends_of_waits();
 
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
@@ -324,6 +366,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         part_by_chance(id, current);
         if (asks_who_is_here(graph_.blocks[id])) counter_mask_ = lanes_of_one_round(counter_mask_);
         begin_block_code();
+        if (opens[id]) let_members_meet(id, current);
         const Block& block = graph_.blocks[id];
         bool cut = id < view.cut_after.size() && view.cut_after[id];
         for (std::size_t i = 0; i < block.instructions.size(); ++i) {

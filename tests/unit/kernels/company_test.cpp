@@ -69,6 +69,43 @@ TEST_CASE("who asks with a place of a semaphore goes on", "[kernels][flow][spin]
     CHECK(counts.wrong == 0);
 }
 
+TEST_CASE("who asks with a place of a semaphore, and counts for all before they talk, goes on", "[kernels][flow][spin]") {
+    // As ptxas joins atomic operations of the lanes that are together: one of them adds, then all are told.
+    const Counts counts = counts_of(R"(
+    mov.u32 %r5, 0; setp.ne.u32 %p1, %r60, 0; @%p1 bra TRY; st.volatile.global.u32 [%l60], 3;
+    TRY: ld.volatile.global.u32 %r0, [%l60]; setp.ne.u32 %p0, %r0, 0; @%p0 bra TAKE; nanosleep.u32 100; bra TRY;
+    TAKE: sub.u32 %r2, %r0, 1; atom.global.cas.b32 %r3, [%l60], %r0, %r2; setp.ne.u32 %p0, %r3, %r0; @%p0 bra TRY;
+    activemask.b32 %r10; popc.b32 %r20, %r10; bfind.u32 %r24, %r10; setp.eq.u32 %p5, %r24, %r1;
+    @%p5 atom.global.add.u32 %r22, [%l61], %r20; @%p5 red.global.add.u32 [%l62], %r20;
+    shfl.sync.idx.b32 %r25, %r5, %r24, 31, %r10; setp.ne.u32 %p6, %r25, %r5; @%p6 red.global.add.u32 [%l63], 1;
+    membar.gl; @%p5 red.global.add.u32 [%l60], %r20;
+    add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 2; @%p1 bra TRY;
+    )");
+    CHECK(counts.calls == 2 * threads);
+    CHECK(counts.counted == 2 * threads);
+}
+
+TEST_CASE("members that match has named under a spin lock go on", "[kernels][flow][spin]") {
+    const Counts counts = counts_of("mov.u64 %l10, %l60;\n" + guarded("A", "activemask.b32 %r9; match.any.sync.b32 %r10, %r11, %r9;\n" + count_company("A")), 2);
+    CHECK(counts.calls == 2 * threads);
+    CHECK(counts.counted == 2 * threads);
+    CHECK(counts.wrong == 0);
+}
+
+TEST_CASE("members that a ballot has named with places of a semaphore go on", "[kernels][flow][spin]") {
+    const Counts counts = counts_of(R"(
+    setp.ne.u32 %p1, %r60, 0; @%p1 bra TRY; st.volatile.global.u32 [%l60], 4;
+    TRY: ld.volatile.global.u32 %r0, [%l60]; setp.eq.u32 %p0, %r0, 0; @%p0 bra TRY;
+    sub.u32 %r2, %r0, 1; atom.global.cas.b32 %r3, [%l60], %r0, %r2; setp.ne.u32 %p0, %r3, %r0; @%p0 bra TRY;
+    membar.gl; activemask.b32 %r9; and.b32 %r11, %r1, 1; setp.eq.u32 %p2, %r11, 0; vote.sync.ballot.b32 %r10, %p2, %r9;
+    @%p2 bra EVEN; not.b32 %r10, %r10; and.b32 %r10, %r10, %r9;
+    EVEN: add.u32 %r11, %r11, 0;
+    )" + count_company("A") + "membar.gl; red.global.add.u32 [%l60], 1;");
+    CHECK(counts.calls == threads);
+    CHECK(counts.counted == threads);
+    CHECK(counts.wrong == 0);
+}
+
 TEST_CASE("lanes of different rounds of a loop are not in company", "[kernels][flow]") {
     // In an arm that lanes come to in rounds of their own, of a loop that they leave at different times.
     const Counts counts = counts_of(

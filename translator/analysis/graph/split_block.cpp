@@ -3,6 +3,7 @@
 
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/own_company.h"
 
 #include <algorithm>
 
@@ -46,9 +47,11 @@ bool split_before_gatherings(FunctionGraph& graph) {
     for (BlockId block = 0; block < graph.blocks.size(); ++block) { // those that are split off, too
         const std::vector<GraphInstruction>& instructions = graph.blocks[block].instructions;
         bool writes = false;
+        OwnCompany is_of_active_lanes; // for which nobody gathers
         for (std::size_t i = 0; i < instructions.size(); ++i) {
             const ptx::Instruction& inst = instructions[i].inst;
-            if (writes && has_effect(inst, Effects::convergent | Effects::barrier | Effects::waits)) {
+            const bool is_own = is_of_active_lanes(inst);
+            if (writes && !is_own && has_effect(inst, Effects::convergent | Effects::barrier | Effects::waits)) {
                 split_block(graph, block, i);
                 changed = true;
                 break;

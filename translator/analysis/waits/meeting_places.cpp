@@ -5,6 +5,7 @@
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/own_company.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
@@ -24,22 +25,6 @@ bool is_meeting(const ptx::Instruction& inst) {
     if (!has_effect(inst, Effects::convergent | Effects::barrier)) return false;
     return has_effect(inst, Effects::barrier) || inst[Role::membermask].kind != ptx::Operand::Kind::none;
 }
-
-/// Whether a collective's members are those that are here anyhow, who wait for nobody elsewhere: how the lifter gives
-/// all lanes what the first one has (R2UR). Asked of a block's instructions in their order.
-class OwnCompany {
-public:
-    bool operator()(const ptx::Instruction& inst) {
-        if (is_query(inst) && inst.operands[0].kind == ptx::Operand::Kind::reg)
-            active_.push_back(inst.operands[0].index);
-        const ptx::Operand& mask = inst[Role::membermask];
-        return mask.kind == ptx::Operand::Kind::reg && inst.guard == ptx::no_id &&
-               std::find(active_.begin(), active_.end(), mask.index) != active_.end();
-    }
-
-private:
-    std::vector<ValueId> active_; ///< what queries have said in this block
-};
 
 class MeetingSearch {
 public:
@@ -190,6 +175,24 @@ bool gathers(const Block& block) {
         if (is_of_active_lanes(inst) || is_query(inst)) return false;
         return has_effect(inst, Effects::convergent | Effects::barrier);
     });
+}
+
+const ptx::Operand* common_members(const FunctionGraph& graph, BlockId block) {
+    const ptx::Operand* members = nullptr;
+    for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
+        const ptx::Instruction& inst = instruction.inst;
+        if (!has_effect(inst, Effects::convergent | Effects::barrier | Effects::waits)) continue;
+        const ptx::Operand& mask = inst[Role::membermask];
+        const bool is_register = mask.kind == ptx::Operand::Kind::reg;
+        if (has_effect(inst, Effects::barrier | Effects::waits) || is_query(inst) || inst.guard != ptx::no_id ||
+            (!is_register && mask.kind != ptx::Operand::Kind::imm))
+            return nullptr;
+        if (is_register && graph.values[mask.index].block == block) return nullptr;
+        if (members && (members->kind != mask.kind || members->index != mask.index || members->value != mask.value))
+            return nullptr;
+        members = &mask;
+    }
+    return members;
 }
 
 bool split_at_queries(FunctionGraph& graph) {

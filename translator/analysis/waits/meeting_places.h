@@ -31,6 +31,10 @@ bool meets_in_part(const FunctionGraph& graph);
 /// Lanes wait in the block for others. Not for a query, nor at collectives of those that one in the block has named.
 bool gathers(const Block& block);
 
+/// The member mask that all collectives of the block have, if it is known in front of it and there is nothing else that
+/// lanes wait at; else null.
+const ptx::Operand* common_members(const FunctionGraph& graph, BlockId block);
+
 /// Gives queries blocks of their own, which with program counters run for lanes of one round: they end before anything
 /// that others take part in. True if something changed.
 bool split_at_queries(FunctionGraph& graph);
