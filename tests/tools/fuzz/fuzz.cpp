@@ -28,7 +28,8 @@ constexpr const char* usage =
     "  --seeds A:B              programs A to B - 1 (0:100)\n"
     "  --configurations REGEX   ways to run them (.*); without --compare the first is what the others are compared with\n"
     "  --per-program N          N (further) ones for each program, in turn (3); 0: all\n"
-    "  --oracle                 what the reference interpreter says is right; programs have forms that it knows\n"
+    "  --oracle                 what the reference interpreter says is right; programs have forms that it knows;\n"
+    "                           with --compare: the interpreter itself against the recording, of its programs those that it knows (no LIBCUDA)\n"
     "  --forms REGEX            instructions of rows with such names only, where there are any\n"
     "  --flavour own|portable   portable: what a GPU gives, too (portable)\n"
     "  --target NN[a] --version N.N   of the modules (90, 9.0)\n"
@@ -98,7 +99,7 @@ Options parse(int argc, char** argv) {
         else if (name == "--list") o.list = true;
         else throw std::invalid_argument(usage);
     }
-    if (o.oracle && o.forms.empty()) o.forms = reference::known_forms();
+    if (o.oracle && o.forms.empty() && o.compare.empty()) o.forms = reference::known_forms();
     return o;
 }
 
@@ -314,6 +315,37 @@ private:
     unsigned failed_ = 0, agree_ = 0, known_ = 0, changed_ = 0, missing_ = 0;
 };
 
+/// The interpreter against what a GPU gave.
+int judge_interpreter(const Options& o) {
+    const Generator generator(o.flavour, o.version, o.target, o.forms);
+    const Recording recording = read_recording(o.compare);
+    unsigned agree = 0, known = 0, failed = 0;
+    std::map<std::string, unsigned> unknown;
+    for (std::uint32_t seed = o.from; seed < o.to; ++seed) {
+        const auto found = recording.find(seed);
+        if (found == recording.end() || found->second.result[0] == '-') continue;
+        const Program program = generator.generate(seed);
+        const Result result = interpreted(program);
+        if (result.starts_with("unknown")) {
+            ++unknown[result];
+            continue;
+        }
+        const Recorded now = recorded(result, program.text);
+        if (now.text != found->second.text) continue;
+        if (now.result == found->second.result) {
+            ++agree;
+        } else if (found->second.known_difference) {
+            ++known;
+        } else {
+            ++failed;
+            std::printf("program %u: the interpreter gives %s\n", seed, result.c_str());
+        }
+    }
+    std::printf("%u agree with the recording, %u are known to differ, %u differ\n", agree, known, failed);
+    for (const auto& [form, count] : unknown) std::printf("  %s: %u\n", form.c_str(), count);
+    return failed != 0 || agree == 0;
+}
+
 int run(const Options& o) {
     if (o.list) {
         for (const Configuration& c : all_configurations()) {
@@ -330,6 +362,7 @@ int run(const Options& o) {
     setenv("PTARMIGAN_MEMORY", "64M", 0);
     if (o.target.sm != 90) setenv("PTARMIGAN_CC", (std::to_string(o.target.sm / 10) + "." + std::to_string(o.target.sm % 10)).c_str(), 1);
     if (o.version > Version{9, 0}) setenv("PTARMIGAN_ACCEPT_NEWER_PTX", "1", 1);
+    if (o.oracle && !o.compare.empty()) return judge_interpreter(o);
     Campaign campaign(o);
     if (o.print >= 0) {
         const Program program = campaign.generator().generate(static_cast<std::uint32_t>(o.print));

@@ -115,7 +115,8 @@ void Block::address_statement(Thread& thread, const Instruction& inst) {
     case StateSpace::local: is_there = is_in(address, local_window); break;
     case StateSpace::constant: is_there = is_in(address, constant_address); break;
     case StateSpace::param: is_there = address >= parameter_address && address < parameter_address + launch_.parameters.size(); break;
-    default: is_there = !is_in(address, shared_window) && !is_in(address, local_window) && !is_in(address, constant_address) && !is_in(address, parameter_address); break;
+    // The window of kernel parameters is a part of the global one.
+    default: is_there = !is_in(address, shared_window) && !is_in(address, local_window) && !is_in(address, constant_address); break;
     }
     write(thread, inst[Role::p], is_there);
 }
