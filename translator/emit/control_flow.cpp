@@ -351,7 +351,8 @@ void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& w
     const bool is_own = (place.address.is_uniform() || wanted.factor != 0) &&
                         !(wanted.counter != no_value && turns_overfill_set(current_block_));
     auto level = is_own || unit_.runs_in_rows ? lower::CacheLevel::first : lower::CacheLevel::second;
-    lower::prefetch_ahead(*this, place, access_bytes(inst), ahead, level);
+    lower::prefetch_ahead(*this, place, access_bytes(inst), ahead, level,
+                          /*for_write=*/!ptx::any(ptx::form_info(inst.form).effects, ptx::Effects::load));
 }
 
 /// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.

@@ -428,7 +428,6 @@ private:
                 pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, frames)),
                 "frames");
         }
-        bool single = barriers_.regions.size() == 1;
         llvm::AllocaInst* next_region = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "next.region");
         llvm::AllocaInst* passed = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "barriers.passed");
         ir.CreateStore(ir.getInt32(0), passed);
@@ -443,7 +442,7 @@ private:
             if (region > 0 && unit_.gives_turns) emit_barrier_passed(ir, function, region, cta, passed);
             ir.CreateStore(ir.getInt32(0), next_region);
             emit_step_loop(ir, function, region, cta, frames, cta_in, cta_out, next_region);
-            if (single) {
+            if (ends_the_kernel(region)) {
                 ir.CreateBr(done);
                 continue;
             }
@@ -462,6 +461,12 @@ private:
             dispatch->addCase(ir.getInt32(std::uint32_t(region)), starts[region]);
         ir.SetInsertPoint(done);
         ir.CreateRetVoid();
+    }
+
+    /// No barrier lies ahead.
+    bool ends_the_kernel(std::size_t region) const {
+        const RegionView& v = view(region);
+        return std::none_of(v.blocks.begin(), v.blocks.end(), [&](BlockId block) { return is_cut(v, block); });
     }
 
     /// The region behind the only barrier that steps can come to from `region`, if they can't exit instead. Then nobody
@@ -524,7 +529,7 @@ private:
         const std::uint32_t period = waits ? barriers_per_look : barriers_per_turn;
         llvm::BasicBlock* turn = llvm::BasicBlock::Create(ir.getContext(), "turn", function);
         llvm::BasicBlock* on = llvm::BasicBlock::Create(ir.getContext(), "on", function);
-        llvm::Value* due = ir.CreateICmpEQ(ir.CreateAnd(count, ir.getInt32(period - 1)), ir.getInt32(0));
+        llvm::Value* due = ir.CreateICmpEQ(ir.CreateAnd(count, ir.getInt32(period - 1)), ir.getInt32(period - 1));
         ir.CreateCondBr(due, turn, on, llvm::MDBuilder(ir.getContext()).createUnlikelyBranchWeights());
         ir.SetInsertPoint(turn);
         call_yield(ir, cta, ir.getInt64(barrier_line(region)));

@@ -40,20 +40,22 @@ std::vector<Line> lines_of(const LaneValue& place, unsigned bytes) {
 
 } // namespace
 
-void prefetch_ahead(WarpEmitter& e, const LaneAddress& address, unsigned bytes, llvm::Value* ahead, CacheLevel level) {
+void prefetch_ahead(WarpEmitter& e, const LaneAddress& address, unsigned bytes, llvm::Value* ahead, CacheLevel level,
+                    bool for_write) {
     const LaneValue& place = address.address;
     if (place.shape.is_varying()) return;
     const std::vector<Line> lines = lines_of(place, bytes);
     if (lines.size() > line_limit) return;
     Ir& ir = e.ir();
-    constexpr unsigned read = 0, data = 1;
+    constexpr unsigned data = 1;
     llvm::Value* first = ir.CreateAdd(place.base, ahead);
     for (const Line& line : lines) {
         llvm::Value* at = ir.CreateAdd(first, ir.getInt64(std::uint64_t(line.offset)));
         if (line.steps != 0) at = ir.CreateAdd(at, ir.CreateMul(place.stride, ir.getInt64(std::uint64_t(line.steps))));
         at = pointer(e, at);
-        ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
-                           {at, ir.getInt32(read), ir.getInt32(level == CacheLevel::first ? 3 : 2), ir.getInt32(data)});
+        ir.CreateIntrinsic(
+            llvm::Intrinsic::prefetch, {at->getType()},
+            {at, ir.getInt32(for_write ? 1 : 0), ir.getInt32(level == CacheLevel::first ? 3 : 2), ir.getInt32(data)});
     }
 }
 

@@ -255,6 +255,17 @@ TEST_CASE("prefetch: what the CTA after the next begins with, in kernels with ba
     CHECK(planned(body + "st.global.f32 [%rd4], %f1; ret;", {256, 1, 1}, 32).empty());
 }
 
+TEST_CASE("prefetch: structures that a CTA reads word by word, and what it writes before fences", "[prefetch]") {
+    const std::string body = "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r4, %r1, 256, %r2;"
+                             "mul.wide.u32 %rd3, %r4, 16; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4+4]; ld.global.f32 %f2, [%rd4];";
+    const std::string end = "st.global.f32 [%rd4], %f1; st.global.f32 [%rd4+4], %f2; ret;";
+    CHECK(planned(body + "bar.sync 0;" + end, {256, 1, 1}, 32) == std::vector<int>{8192});
+    CHECK(planned(body + "bar.sync 0; membar.gl;" + end, {256, 1, 1}, 32) == std::vector<int>{8192, 8192});
+    CHECK(planned(body + "bar.sync 0; fence.acq_rel.gpu;" + end, {256, 1, 1}, 32) == std::vector<int>{8192});
+    CHECK(planned(body + "membar.gl;" + end, {256, 1, 1}, 32).empty());
+    CHECK(planned(body + "bar.sync 0;" + end, {16, 16, 1}, 32).empty());
+}
+
 TEST_CASE("prefetch: where lanes go one by one, rounds ahead too", "[prefetch]") {
     const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
     auto counted = [&](const std::string& update) {

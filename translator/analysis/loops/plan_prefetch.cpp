@@ -46,6 +46,8 @@ constexpr std::int64_t long_rounds_ahead = 4;
 constexpr std::size_t most_pieces_far_ahead = 5;
 /// A longer piece of a row is a stream of its own.
 constexpr std::int64_t short_row = 256;
+/// Of an array of structures, of which a CTA is taken to read all.
+constexpr std::int64_t longest_structure = 16;
 
 /// Whatever the program computes: the least integer has no absolute value.
 bool is_shorter(std::int64_t distance, std::int64_t limit) {
@@ -57,6 +59,18 @@ bool loads_device_memory(const ptx::Instruction& inst) {
     return (inst.form == ptx::FormId::ld || inst.form == ptx::FormId::ld_global_nc) &&
            (inst.space == StateSpace::global || inst.space == StateSpace::generic) &&
            address.kind == Operand::Kind::address && address.base == Operand::Base::reg;
+}
+
+bool stores_device_memory(const ptx::Instruction& inst) {
+    const Operand& address = inst[ptx::Role::a];
+    return inst.form == ptx::FormId::st && !is_strong(inst) &&
+           (inst.space == StateSpace::global || inst.space == StateSpace::generic) &&
+           address.kind == Operand::Kind::address && address.base == Operand::Base::reg;
+}
+
+/// Waits until all that was stored is there for others, too.
+bool waits_for_stores(const ptx::Instruction& inst) {
+    return inst.form == ptx::FormId::membar || (has_effect(inst, ptx::Effects::fence) && inst.has(ptx::Modifier::sc));
 }
 
 class IndexStreams {
@@ -121,6 +135,18 @@ std::int64_t piece_of(const FunctionGraph& graph, const ptx::Instruction& inst) 
     return *low == 0 && *high <= std::int64_t(shape.offsets->size() - 1) * bytes ? *high + bytes : 0;
 }
 
+/// Bytes from one lane to the next, where each reads a part of a structure of its own that is no longer than a line;
+/// else 0.
+std::int64_t structure_of(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const Shape& shape = graph.values[inst[ptx::Role::a].index].shape;
+    if (!shape.is_affine() || shape.steps || shape.offsets->size() < 2) return 0;
+    const LaneOffsets& offsets = *shape.offsets;
+    const std::int64_t bytes = offsets[1] - offsets[0];
+    for (std::size_t lane = 1; lane < offsets.size(); ++lane)
+        if (offsets[lane] - offsets[lane - 1] != bytes) return 0;
+    return 0 < bytes && bytes <= longest_structure ? bytes : 0;
+}
+
 class Pieces {
 public:
     Pieces(FunctionGraph& graph, const BlockShape& shape, unsigned width, bool in_rows)
@@ -132,14 +158,20 @@ public:
         for (const Block& block : graph_.blocks) {
             meets_barriers_ = meets_barriers_ || block.ends_with_barrier;
             for (const GraphInstruction& instruction : block.instructions)
+                waits_for_stores_ = waits_for_stores_ || waits_for_stores(instruction.inst);
+            for (const GraphInstruction& instruction : block.instructions)
                 if (loads_device_memory(instruction.inst))
                     pieces.emplace(instruction.inst.location.line, instruction.inst.location.column);
         }
         ctas_ahead_ = meets_barriers_ || pieces.size() > most_pieces_far_ahead || continues_in_y(graph_) ? 2 : 4;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
             row_loads_.clear();
+            structures_.clear();
             for (GraphInstruction& instruction : graph_.blocks[block].instructions)
-                if (loads_device_memory(instruction.inst)) plan(instruction, block, graph_.forest.loop_of[block]);
+                if (loads_device_memory(instruction.inst))
+                    plan(instruction, block, graph_.forest.loop_of[block]);
+                else if (waits_for_stores_ && stores_device_memory(instruction.inst))
+                    plan_structures(instruction, graph_.forest.loop_of[block]);
         }
     }
 
@@ -177,7 +209,7 @@ private:
         if (in_rows_) return plan_row(instruction, bytes_ahead_in_row);
         if (may_be_neighbours(inst)) instruction.neighbours_ahead = ahead_of_neighbours(inst, loop);
         const std::int64_t piece = piece_of(graph_, inst);
-        if (piece == 0) return;
+        if (piece == 0) return plan_structures(instruction, loop);
         if (loop == no_loop) {
             const bool is_row = shape_.ntid[1] * shape_.ntid[2] > 1;
             const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
@@ -201,6 +233,17 @@ private:
         instruction.prefetch.ahead = std::int32_t(piece);
         if (goes_lane_by_lane(graph_, info))
             instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
+    }
+
+    /// The first load of a structure asks for all of it.
+    void plan_structures(GraphInstruction& instruction, std::uint32_t loop) {
+        const ptx::Instruction& inst = instruction.inst;
+        const std::int64_t bytes = structure_of(graph_, inst);
+        if (bytes == 0 || loop != no_loop || !meets_barriers_ || shape_.ntid[1] * shape_.ntid[2] != 1) return;
+        const ValueId base = inst[ptx::Role::a].index;
+        if (std::find(structures_.begin(), structures_.end(), base) != structures_.end()) return;
+        structures_.push_back(base);
+        instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * bytes * std::int64_t(shape_.ntid[0]));
     }
 
     /// Where CTAs run in rows, whole lines of memory come by, and those of the rows above have come already: only the
@@ -338,8 +381,9 @@ private:
         GraphInstruction* instruction;
         LinearSum sum;
     };
-    std::vector<RowLoad> row_loads_; ///< of the block at hand, that ask
-    bool meets_barriers_ = false;
+    std::vector<RowLoad> row_loads_;  ///< of the block at hand, that ask
+    std::vector<ValueId> structures_; ///< of the block at hand, likewise: addresses
+    bool meets_barriers_ = false, waits_for_stores_ = false;
     std::int64_t ctas_ahead_ = 2;
 };
 
