@@ -15,9 +15,9 @@
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
+#include "translator/analysis/loops/lane_walks.h"
 #include "translator/analysis/loops/round_chains.h"
 #include "translator/analysis/loops/row_walks.h"
-#include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/plans/barrier_regions.h"
 #include "translator/llvm/sve.h"
 
@@ -45,11 +45,6 @@ constexpr unsigned longest_chained_code = 4 * long_code;
 /// Varying words up to which a map is short: its addresses and tests are much of it. A convolution by columns has 36,
 /// and takes 5.1 ms at 16 lanes and 5.5 to 6.0 at 32; stencil and fdtd_e have 15.
 constexpr unsigned short_map = 24;
-/// Share of lane-by-lane loads among a loop's instructions from which lanes had better go one by one: few are enough,
-/// since lanes also wait for each other and branches are masks. bench/divergence, the natural width and 1: search in a
-/// graph 26 and 6.5 ms on 2 Zen 3 cores, 14 to 16 and 4.5 on 2 of an Emerald Rapids, ray casting 200 and 68, 140
-/// and 89.
-constexpr double gather_share_limit = 0.05;
 /// The share from which a loop does little but gather: where gathers are fast, 8 lanes are faster then.
 constexpr double fast_gather_share = 0.2;
 
@@ -133,53 +128,12 @@ unsigned varying_words_at_once(const FunctionGraph& graph) {
     return most;
 }
 
-/// Lanes leave by comparing arithmetic on the threads' numbers (i < n): all do so in the same round but for once, at
-/// the end of what there is to do. In the second of two loops that an unrolled one became i is not affine any more.
-bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
-                            const std::vector<const GraphInstruction*>& definitions,
-                            const std::vector<bool>& computed) {
-    auto is_inside = [&](BlockId block) {
-        return std::find(loop.blocks.begin(), loop.blocks.end(), block) != loop.blocks.end();
-    };
-    for (BlockId id : loop.blocks) {
-        const Block& block = graph.blocks[id];
-        if (std::all_of(block.successors.begin(), block.successors.end(), is_inside)) continue;
-        if (block.terminator.kind != Terminator::Kind::branch) return false;
-        const ValueId condition = block.terminator.condition;
-        if (graph.values[condition].shape.is_uniform()) continue;
-        const GraphInstruction* test = definitions[condition];
-        if (!test || test->inst.guard != ptx::no_id) return false;
-        for (unsigned i = 1; i < test->inst.operand_count; ++i) {
-            const ptx::Operand& operand = test->inst.operands[i];
-            if (operand.kind == ptx::Operand::Kind::imm || operand.kind == ptx::Operand::Kind::none) continue;
-            if (operand.kind != ptx::Operand::Kind::reg || !computed[operand.index]) return false;
-        }
-    }
-    return true;
-}
-
 /// Some innermost loop whose lanes leave at different times spends its instructions on gathers.
 bool walks_memory_lane_by_lane(const FunctionGraph& graph, double limit) {
-    const std::vector<const GraphInstruction*> definitions = definitions_of(graph);
-    const std::vector<bool> computed = computed_numbers(graph);
-    for (const LoopInfo& loop : graph.forest.loops) {
-        if (!loop.divergent_exit) continue;
-        bool innermost = std::none_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& other) {
-            return other.parent != no_loop && &graph.forest.loops[other.parent] == &loop;
-        });
-        if (!innermost || leaves_at_end_of_range(graph, loop, definitions, computed)) continue;
-        unsigned gathers = 0, total = 0;
-        for (BlockId block : loop.blocks)
-            for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
-                ++total;
-                const ptx::Operand& address = instruction.inst[ptx::Role::a];
-                bool load = ptx::any(ptx::form_info(instruction.inst.form).effects, Effects::load);
-                gathers += load && address.kind == ptx::Operand::Kind::address &&
-                           address.base == ptx::Operand::Base::reg && graph.values[address.index].shape.is_varying();
-            }
-        if (gathers > limit * total) return true;
-    }
-    return false;
+    const LaneWalks walks(graph);
+    return std::any_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& loop) {
+        return walks.is_innermost(loop) && walks.lanes_leave_apart(loop) && walks.loads_more_than(limit, loop);
+    });
 }
 
 bool uses_shared_memory(const FunctionGraph& graph) {
@@ -244,11 +198,9 @@ bool is_line_of_doubles(const FunctionGraph& graph) {
 
 /// Lanes leave some loop at different times, and wait for each other the more the wider a step is.
 bool lanes_leave_apart(const FunctionGraph& graph) {
-    const std::vector<const GraphInstruction*> definitions = definitions_of(graph);
-    const std::vector<bool> computed = computed_numbers(graph);
-    return std::any_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& loop) {
-        return loop.divergent_exit && !leaves_at_end_of_range(graph, loop, definitions, computed);
-    });
+    const LaneWalks walks(graph);
+    return std::any_of(graph.forest.loops.begin(), graph.forest.loops.end(),
+                       [&](const LoopInfo& loop) { return walks.lanes_leave_apart(loop); });
 }
 
 /// Neither loops nor shared memory: what there is to do is mostly loads and stores, so a step should lie in one row of
@@ -346,7 +298,7 @@ unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool 
     unsigned natural = natural_width(target, whole_warp);
     if (whole_warp || may_communicate(graph)) return natural;
     if (graph.statements_by_pointer > long_choices) return 1;
-    if (!uses_shared_memory(graph) && walks_memory_lane_by_lane(graph, gather_share_limit)) {
+    if (!uses_shared_memory(graph) && walks_memory_lane_by_lane(graph, LaneWalks::worthwhile_share)) {
         const bool gathers = !target.has_slow_gathers() && walks_memory_lane_by_lane(graph, fast_gather_share);
         return gathers ? std::min(natural, 8u) : 1;
     }

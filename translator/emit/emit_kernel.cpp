@@ -34,6 +34,7 @@
 #include "translator/analysis/waits/settle_races.h"
 #include "translator/analysis/waits/spin_loops.h"
 #include "translator/analysis/waits/step_order.h"
+#include "translator/analysis/waits/thread_walks.h"
 #include "translator/analysis/waits/warp_talk.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/choose_width.h"
@@ -181,7 +182,8 @@ class KernelEmitter {
 public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
                   const BlockShape& shape, const CompileOptions& options, CompileProgress* progress)
-        : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel, options.late_copies},
+        : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel, options.late_copies,
+                                                                         options.optimization == Optimization::full},
           layout_(shared_layout(loader, kernel)), graph_(build_callee_graph(loader, kernel, graph_options_, layout_)),
           progress_(progress) {
         unit_.shared = layout_;
@@ -259,7 +261,8 @@ private:
         add_callees(unit_.loader, graph_, graph_options_, unit_.shared, waiting, seen, callees);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
-                           talks_without_barrier(graph_) || (!is_quick() && hands_over_through_global());
+                           (talks_without_barrier(graph_) && !walk_threads(graph_, unit_.shape)) ||
+                           (!is_quick() && hands_over_through_global());
         const bool whole_warp = collectives || talks;
         unit_.width = unit_.options.lane_width;
         if (!unit_.width)
@@ -508,7 +511,9 @@ private:
         const unsigned width = std::exchange(unit_.width, 1u);
         shape_for(DivergenceForm::masks);
         unit_.width = width;
-        return talks_without_meeting(graph_, unit_.shape);
+        // Walks see shared memory only.
+        return talks_without_meeting(graph_, unit_.shape) &&
+               (talks_through_global(graph_, unit_.shape) || !walk_threads(graph_, unit_.shape));
     }
 
     /// The same through global memory. Quick code's width asks for both.
@@ -609,7 +614,7 @@ private:
     struct Shapes {
         std::vector<std::pair<Shape, bool>> values; ///< and SsaValue::lane_zero
         std::vector<std::pair<bool, bool>> loops;   ///< exit flags
-        std::vector<std::unique_ptr<LaneOffsets>> offsets;
+        std::vector<std::shared_ptr<LaneOffsets>> offsets;
     };
 
     void swap_shapes(Shapes& shapes) {

@@ -37,12 +37,14 @@ llvm::Function* KernelUnit::create_function(llvm::FunctionType* type, const std:
 }
 
 llvm::DebugLoc KernelUnit::location(llvm::Function* function, SourceLocation where) {
+    if (lane_by_lane) return location(function, where, {AccessForm::Kind::noted, 0, {}});
     return llvm::DILocation::get(context, where.line, 0, function->getSubprogram());
 }
 
 llvm::DebugLoc KernelUnit::location(llvm::Function* function, SourceLocation where, const AccessForm& form) {
     constexpr std::size_t largest_column = 0xffff;
-    if (access_numbers_.size() == largest_column && !access_numbers_.contains(form)) return location(function, where);
+    if (access_numbers_.size() == largest_column && !access_numbers_.contains(form))
+        return llvm::DILocation::get(context, where.line, 0, function->getSubprogram());
     const unsigned number = access_numbers_.try_emplace(form, unsigned(access_numbers_.size()) + 1).first->second;
     return llvm::DILocation::get(context, where.line, number, function->getSubprogram());
 }

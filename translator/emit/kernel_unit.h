@@ -38,6 +38,7 @@ public:
     std::set<std::uint32_t> falling_steps;
     bool gives_turns = false;  ///< region form: the CTA lets others run where it waits or may, on a fiber of its own
     bool runs_in_rows = false; ///< region form: CTAs next to each other run together, cta_order.h
+    bool lane_by_lane = false; ///< what is emitted now runs lane by lane, and the lane is noted: lane_regions.h
     bool notes_writes = false; ///< of global memory, because copies that may be late read it
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls

@@ -15,7 +15,10 @@
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
+#include "translator/analysis/shapes/shapes.h"
+#include "translator/emit/frame_words.h"
 #include "translator/emit/graph_emitter.h"
+#include "translator/emit/lane_regions.h"
 #include "translator/emit/region_frames.h"
 #include "translator/emit/step_numbers.h"
 #include "translator/jit/image.h"
@@ -50,24 +53,6 @@ constexpr std::uint32_t looks_per_turn = 2;
 /// Barriers that a CTA passes from one turn of other CTAs to the next, in loops that wait and elsewhere: a loop may
 /// wait by looking once between two barriers, and not be known to. Powers of two.
 constexpr std::uint32_t barriers_per_look = 8, barriers_per_turn = 64;
-
-/// CTA frame slots are whole 64-bit words, so that copying one never touches bits that were not written.
-llvm::Value* to_word(Ir& ir, llvm::Value* scalar) {
-    llvm::Type* type = scalar->getType();
-    if (!type->isIntegerTy()) scalar = ir.CreateBitCast(scalar, ir.getIntNTy(type->getPrimitiveSizeInBits()));
-    return ir.CreateZExt(scalar, ir.getInt64Ty());
-}
-
-llvm::Value* from_word(Ir& ir, llvm::Value* word, llvm::Type* type) {
-    llvm::Value* narrow = ir.CreateTrunc(word, ir.getIntNTy(type->getPrimitiveSizeInBits()));
-    return type->isIntegerTy() ? narrow : ir.CreateBitCast(narrow, type);
-}
-
-/// What layout_frames() gives a value of all lanes, as far as it matters.
-llvm::Align lanes_alignment(llvm::Type* lanes) {
-    std::uint64_t bytes = lanes->getPrimitiveSizeInBits() / 8;
-    return llvm::Align(std::min<std::uint64_t>(16, std::bit_floor(bytes)));
-}
 
 bool is_mask_vector(const LaneValue& value) {
     return value.base->getType()->isVectorTy() && value.base->getType()->getScalarType()->isIntegerTy(1);
@@ -117,6 +102,7 @@ public:
         for (std::size_t region = 0; region < plans_.size(); ++region)
             if (unit_.step_count() > 1) turns_[region] = plan_turns(graph_, plans_[region]);
         keep_accumulators();
+        choose_lanes();
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
         frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early(),
@@ -128,7 +114,8 @@ public:
             step_size_ = frames_.step_size;
         }
         for (std::size_t region = 0; region < barriers_.regions.size(); ++region) declare_region(region);
-        for (std::size_t region = 0; region < barriers_.regions.size(); ++region) emit_region(region);
+        for (std::size_t region = 0; region < barriers_.regions.size(); ++region)
+            lane_regions_[region] ? emit_lane_region(region) : emit_region(region);
         emit_driver();
         return step_size_;
     }
@@ -136,6 +123,12 @@ public:
 private:
     const RegionView& view(std::size_t region) const { return barriers_.regions[region]; }
     bool is_cut(const RegionView& v, BlockId block) const { return block < v.cut_after.size() && v.cut_after[block]; }
+
+    std::size_t region_behind(BlockId barrier) const {
+        std::size_t next = 1;
+        while (barriers_.resume_of.at(next) != barrier) ++next;
+        return next;
+    }
 
     /// Blocks of a region from which `goal` can be reached inside it.
     std::vector<bool> reaching(const RegionView& v, const std::function<bool(BlockId)>& goal) const {
@@ -172,6 +165,17 @@ private:
         for (auto& live : barriers_.live_in) std::erase_if(live, is_kept);
         for (auto& turns : turns_)
             for (TurnPoint& point : turns) std::erase_if(point.live, is_kept);
+    }
+
+    void choose_lanes() {
+        lane_regions_.assign(barriers_.regions.size(), false);
+        if (counters_ || unit_.width == 1 || unit_.options.optimization == Optimization::least ||
+            unit_.options.random_schedule || unit_.options.checked_memory || unit_.partial_last_step() ||
+            unit_.runs_in_rows || unit_.gives_turns || accumulators_.bytes() != 0 || steps_may_exit_early())
+            return;
+        lane_regions_ = choose_lane_regions(graph_, unit_.shape, barriers_);
+        for (std::size_t region = 0; region < lane_regions_.size(); ++region)
+            if (!turns_[region].empty()) lane_regions_[region] = false;
     }
 
     /// A step's frame for what others than its own code write to: never the stack's.
@@ -234,8 +238,7 @@ private:
             load_guard_flags();
         };
         interface.cut = [&](BlockId barrier) {
-            std::size_t next = 0;
-            while (barriers_.resume_of.at(next) != barrier || next == 0) ++next;
+            const std::size_t next = region_behind(barrier);
             for (ValueId value : barriers_.live_in[next]) save_live_out(emitter, value, barrier, frame, cta_out);
             save_guard_flags();
             if (frames_.saves_mask)
@@ -288,6 +291,47 @@ private:
             emitter.emit_masks(plans_[region], interface);
     }
 
+    /// The same for one lane, whose thread's number is in the step's place.
+    void emit_lane_region(std::size_t region) {
+        llvm::Function* function = functions_[region];
+        const unsigned width = std::exchange(unit_.width, 1u);
+        unit_.lane_by_lane = true;
+        FunctionGraph graph = graph_;
+        compute_shapes(graph, unit_.shape, 1, unit_.options);
+        const LinearPlan plan = plan_region(unit_, graph, view(region));
+        GraphEmitter emitter(unit_, graph, function, function->getArg(0), function->getArg(1));
+        Ir& ir = emitter.ir();
+        RegionInterface interface;
+        interface.entry_mask_full = true;
+        interface.enter = [&] {
+            const StepLanes lanes(ir, width, function->getArg(1), function->getArg(2), function->getArg(3));
+            for (ValueId id : barriers_.live_in[region]) {
+                const auto found = frames_.values.find(id);
+                const KeptValue kept{graph_.values[id].shape, emitter.type(graph_.values[id].type), known_number(id),
+                                     known_masks(id), found == frames_.values.end() ? nullptr : &found->second};
+                llvm::Value* own = lanes.own(kept);
+                if (!own) continue; // constants and undefined values
+                if (!kept.number && saved_with_any_nan(id)) own = lower::canonicalize(ir, own);
+                emitter.set_live_in(id, LaneValue::uniform(own));
+            }
+        };
+        interface.cut = [&](BlockId barrier) {
+            const std::size_t next = region_behind(barrier);
+            for (ValueId value : barriers_.live_in[next]) {
+                const auto found = frames_.values.find(value);
+                if (found == frames_.values.end() || !found->second.in_cta_frame) continue; // as it was
+                const LaneValue known = emitter.value_in(barrier, value);
+                llvm::Value* place =
+                    ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), function->getArg(4), found->second.offset * 8);
+                ir.CreateStore(to_word(ir, known.base), place);
+            }
+            ir.CreateRet(ir.getInt32(std::uint32_t(next)));
+        };
+        emitter.emit_masks(plan, interface);
+        unit_.width = width;
+        unit_.lane_by_lane = false;
+    }
+
     /// The bits of NaNs are settled when the value is loaded again: sums that only grow are then never looked at.
     bool saved_with_any_nan(ValueId id) const {
         const SsaValue& info = graph_.values[id];
@@ -326,21 +370,14 @@ private:
         return value;
     }
 
-    /// A value that the step's number tells of.
-    LaneValue computed(GraphEmitter& emitter, ValueId id, const StepNumber& number) const {
-        Ir& ir = emitter.ir();
-        llvm::Type* type = emitter.type(graph_.values[id].type);
-        llvm::Value* step = ir.CreateZExtOrTrunc(emitter.step_index(), type);
-        LaneValue value;
-        value.shape = graph_.values[id].shape;
-        value.base = ir.CreateAdd(ir.CreateMul(step, llvm::ConstantInt::get(type, number.per_step)),
-                                  llvm::ConstantInt::get(type, number.first));
-        return value;
-    }
-
     void load_live_in(GraphEmitter& emitter, ValueId id, llvm::Value* frame, llvm::Value* cta_in) {
         const SsaValue& info = graph_.values[id];
-        if (const auto& number = known_number(id)) return emitter.set_live_in(id, computed(emitter, id, *number));
+        if (const auto& number = known_number(id)) {
+            LaneValue value;
+            value.shape = info.shape;
+            value.base = in_step(emitter.ir(), emitter.type(info.type), emitter.step_index(), *number);
+            return emitter.set_live_in(id, value);
+        }
         if (llvm::GlobalVariable* masks = known_masks(id))
             return emitter.set_live_in(id, looked_up(emitter, id, masks));
         auto found = frames_.values.find(id);
@@ -656,7 +693,9 @@ private:
         ir.SetInsertPoint(run);
         mark_as_own(ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step))));
         llvm::Value* next = unit_.runs_in_rows ? emit_row(ir, function, {cta, step, frame, cta_in, cta_out})
-                                               : ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
+                            : lane_regions_[region]
+                                ? run_lanes(ir, unit_.width, functions_[region], {cta, step, frame, cta_in, cta_out})
+                                : ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
         llvm::Value* has_stopped = nullptr;
         if (takes_turns) {
             has_stopped = waits ? ir.CreateICmpUGE(next, ir.getInt32(stopped_to_wait))
@@ -723,6 +762,7 @@ private:
     bool counters_ = false;
     std::vector<LinearPlan> plans_;
     std::vector<std::vector<TurnPoint>> turns_; ///< by region
+    std::vector<bool> lane_regions_;            ///< by region: runs lane by lane
     RegionFrames frames_;
     std::vector<llvm::Function*> functions_;
     struct Row {

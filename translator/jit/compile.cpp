@@ -38,7 +38,8 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, 
                           const CompileOptions& options, const std::string& stage) {
     const auto function = loader.module().find_function(kernel);
     if (!function) throw std::invalid_argument("no kernel '" + kernel + "'");
-    FunctionGraph graph = build_graph(loader, *function, {shape, *function});
+    FunctionGraph graph =
+        build_graph(loader, *function, {shape, *function, false, options.optimization == Optimization::full});
     if (stage == "cfg" || stage == "ssa") return dump_graph(graph);
     const unsigned width = options.lane_width ? options.lane_width : 32;
     compute_shapes(graph, shape, width, options);

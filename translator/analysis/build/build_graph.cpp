@@ -10,6 +10,7 @@
 #include "translator/analysis/build/interleave_locals.h"
 #include "translator/analysis/build/late_accumulators.h"
 #include "translator/analysis/build/product_groups.h"
+#include "translator/analysis/build/unroll_rounds.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 
@@ -82,6 +83,10 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     gather_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
     find_loops_again(graph);
+    while (options.unrolls && unroll_rounds(graph)) {
+        simplify(graph, options.shape);
+        find_loops_again(graph);
+    }
     if (loader.module().target.debug) hoist_parameters(graph);
     close_loops(graph);
     return graph;

@@ -15,6 +15,7 @@ struct GraphOptions {
     /// The kernel that a function called for real belongs to: fixes where its .shared variables are. no_id: `function`.
     ptx::FunctionId kernel = ptx::no_id;
     bool late_copies = false;           ///< CompileOptions::late_copies
+    bool unrolls = false;               ///< for good code: unroll_rounds.h
     std::uint32_t inline_limit = 60000; ///< instructions after which further calls stay real calls
 };
 

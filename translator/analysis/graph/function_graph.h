@@ -180,7 +180,7 @@ struct FunctionGraph {
     bool narrow_stack_addresses = false; ///< stacksave.u32 or alloca.u32: 32-bit addresses, perhaps widened
     /// Nobody's bytes behind a thread's stack, for what is stored through an allocation of no bytes.
     static constexpr std::uint32_t behind_stack_bytes = 64;
-    std::vector<std::unique_ptr<LaneOffsets>> offset_storage;
+    std::vector<std::shared_ptr<LaneOffsets>> offset_storage; ///< shared with copies of the graph
     // For callee graphs (real calls): where the formal parameters live, as byte offsets in the thread's argument block.
     std::vector<std::uint32_t> return_offsets, parameter_offsets;
     std::uint32_t argument_bytes = 0;

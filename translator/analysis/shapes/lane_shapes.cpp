@@ -12,7 +12,7 @@ using Level = Shape::Level;
 const LaneOffsets* LaneOffsetTable::intern(LaneOffsets offsets) {
     auto found = table_.find(offsets);
     if (found != table_.end()) return found->second;
-    graph_.offset_storage.push_back(std::make_unique<LaneOffsets>(offsets));
+    graph_.offset_storage.push_back(std::make_shared<LaneOffsets>(offsets));
     const LaneOffsets* copy = graph_.offset_storage.back().get();
     table_.emplace(std::move(offsets), copy);
     return copy;

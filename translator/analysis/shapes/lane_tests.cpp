@@ -299,32 +299,6 @@ void LaneTest::require(Modifier comparison, ScalarType type, const Operand& a, c
     require(compare(ptx::is_signed(type) ? FormId::setp_signed : FormId::setp_unsigned, comparison, type, a, b));
 }
 
-ValueId Copies::add(ValueId value, BlockId block) {
-    SsaValue copy = graph_.values[value];
-    copy.block = block;
-    copy.is_phi = false;
-    graph_.values.push_back(std::move(copy));
-    return names_[value] = ValueId(graph_.values.size() - 1);
-}
-
-GraphInstruction Copies::copy(const GraphInstruction& instruction) {
-    GraphInstruction result = instruction;
-    for (unsigned i = 0; i < result.inst.operand_count; ++i) {
-        Operand& operand = result.inst.operands[i];
-        if (operand.kind != Operand::Kind::vector && operand.kind != Operand::Kind::list) continue;
-        const std::uint32_t first = operand.first;
-        operand.first = std::uint32_t(graph_.pool.size());
-        for (std::uint32_t e = 0; e < operand.count; ++e) {
-            const Operand element = graph_.pool[first + e];
-            graph_.pool.push_back(element);
-        }
-    }
-    for_each_register(graph_, result, [&](Operand& operand, bool) { operand.index = name(operand.index); });
-    if (result.inst.guard != ptx::no_id) result.inst.guard = name(result.inst.guard);
-    for (ValueId& value : result.previous) value = name(value);
-    return result;
-}
-
 void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
                     std::vector<GraphInstruction>& code) {
     ptx::Instruction& inst = division.inst;

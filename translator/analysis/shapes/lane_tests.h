@@ -3,12 +3,11 @@
 // segment_versions are made of.
 #pragma once
 
-#include "translator/analysis/graph/function_graph.h"
+#include "translator/analysis/graph/copies.h"
 #include "translator/analysis/graph/graph_queries.h"
 
 #include <initializer_list>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace ptarmigan::translator {
@@ -89,24 +88,6 @@ private:
     std::vector<Tested> tested_;
     std::vector<Ends> ends_;
     ptx::Operand all_; ///< predicate; none: nothing was tested
-};
-
-/// Copies of instructions, with values of their own for what is in `names`.
-class Copies {
-public:
-    explicit Copies(FunctionGraph& graph) : graph_(graph) {}
-
-    ValueId name(ValueId value) const {
-        const auto found = names_.find(value);
-        return found == names_.end() ? value : found->second;
-    }
-    /// A value of `block` that stands for `value` in the copies.
-    ValueId add(ValueId value, BlockId block);
-    GraphInstruction copy(const GraphInstruction& instruction);
-
-private:
-    FunctionGraph& graph_;
-    std::unordered_map<ValueId, ValueId> names_;
 };
 
 /// What is tested as it is where the test holds; a remainder by the quotient.
