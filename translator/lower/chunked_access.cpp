@@ -5,7 +5,10 @@
 #include "translator/lower/access_mark.h"
 #include "translator/lower/lane_pointers.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <bit>
+#include <optional>
 
 namespace ptarmigan::translator::lower {
 
@@ -80,7 +83,7 @@ llvm::Align chunk_alignment(const MemoryAccess& access, const AccessPlan& plan, 
 }
 
 /// The active mask as a mask over the elements of a chunk of an exclusive plan with one element per lane.
-Value* chunk_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
+Value* cut_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
     llvm::SmallVector<int, 64> lanes;
     bool identity = plan.owners[chunk].size() == e.width();
     for (unsigned i = 0; i < plan.owners[chunk].size(); ++i) {
@@ -88,6 +91,49 @@ Value* chunk_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
         identity &= plan.owners[chunk][i] == i;
     }
     return identity ? e.active() : e.ir().CreateShuffleVector(e.active(), lanes);
+}
+
+/// Whose elements of a chunk they are, as bits: each lane that has some has all of its `count` there, one behind the
+/// other, and lanes are in order.
+struct LaneRuns {
+    std::uint64_t lanes = 0, firsts = 0; ///< the lanes; the first element of each
+};
+
+std::optional<LaneRuns> lane_runs(const MemoryAccess& access, llvm::ArrayRef<unsigned> owners) {
+    LaneRuns runs;
+    unsigned next_lane = 0;
+    for (unsigned i = 0; i < owners.size();) {
+        if (owners[i] == AccessPlan::no_lane) {
+            ++i;
+            continue;
+        }
+        const unsigned lane = owners[i] / access.count;
+        if (lane < next_lane || i + access.count > owners.size()) return std::nullopt;
+        for (unsigned k = 0; k < access.count; ++k)
+            if (owners[i + k] != lane * access.count + k) return std::nullopt;
+        runs.lanes |= std::uint64_t(1) << lane;
+        runs.firsts |= std::uint64_t(1) << i;
+        next_lane = lane + 1;
+        i += access.count;
+    }
+    return runs;
+}
+
+/// The active lanes as a mask over the elements of a chunk.
+Value* element_mask(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, unsigned chunk) {
+    Ir& ir = e.ir();
+    const LaneRuns runs = *lane_runs(access, plan.owners[chunk]);
+    const unsigned length = plan.chunks[chunk].length;
+    Value* bits = e.active_bits();
+    const unsigned first = unsigned(std::countr_zero(runs.lanes));
+    if (const std::uint64_t run = runs.lanes >> first; (run & (run + 1)) == 0)
+        bits = ir.CreateLShr(bits, std::uint64_t(first));
+    else
+        bits = ir.CreateIntrinsic(llvm::Intrinsic::x86_bmi_pext_64, {}, {bits, ir.getInt64(runs.lanes)});
+    bits = ir.CreateIntrinsic(llvm::Intrinsic::x86_bmi_pdep_64, {}, {bits, ir.getInt64(runs.firsts)});
+    if (access.count > 1) bits = ir.CreateMul(bits, ir.getInt64((std::uint64_t(1) << access.count) - 1));
+    return ir.CreateBitCast(ir.CreateTrunc(bits, ir.getIntNTy(length)),
+                            llvm::FixedVectorType::get(ir.getInt1Ty(), length));
 }
 
 /// The elements of a chunk that lanes have; null: all of them.
@@ -201,12 +247,21 @@ AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
 bool takes_mask(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
     const TargetCpu& target = e.options().target;
     const bool has_small = target.avx512 || target.architecture == TargetCpu::Architecture::aarch64;
-    return plan.exclusive && access.count == 1 && (access.bytes >= 4 || has_small);
+    return plan.gapless && plan.exclusive && access.count == 1 && (access.bytes >= 4 || has_small);
 }
 
-llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+bool deals_mask_out(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    if (!e.options().target.avx512 || e.options().optimization == Optimization::least || !plan.exclusive ||
+        access.bytes < 4)
+        return false;
+    return std::all_of(plan.owners.begin(), plan.owners.end(),
+                       [&](const auto& owners) { return lane_runs(access, owners).has_value(); });
+}
+
+llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
+                                         bool deals_out) {
     Ir& ir = e.ir();
-    bool masked = !e.all_active() && plan.gapless && takes_mask(e, access, plan);
+    const bool masked = deals_out || (!e.all_active() && takes_mask(e, access, plan));
     unsigned group = group_size(e, plan);
     llvm::SmallVector<Value*, 8> chunks;
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
@@ -217,7 +272,9 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
         llvm::Instruction* load;
         const AccessMark mark(e, form_of(access, plan, c));
         if (masked)
-            load = ir.CreateMaskedLoad(type, at, alignment, chunk_mask(e, plan, c), llvm::Constant::getNullValue(type));
+            load = ir.CreateMaskedLoad(type, at, alignment,
+                                       deals_out ? element_mask(e, access, plan, c) : cut_mask(e, plan, c),
+                                       llvm::Constant::getNullValue(type));
         else if (chunk.length == 1)
             load = ir.CreateAlignedLoad(access.element, at, alignment);
         else
@@ -280,9 +337,10 @@ Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan&
 }
 
 void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, llvm::ArrayRef<Value*> values,
-                  bool past_caches) {
+                  StoreForm form) {
     Ir& ir = e.ir();
-    bool masked = !e.all_active() && plan.gapless && takes_mask(e, access, plan);
+    const bool past_caches = form == StoreForm::past_caches, deals_out = form == StoreForm::deals_mask_out;
+    const bool masked = !e.all_active() && takes_mask(e, access, plan);
     Pieces sources(values.begin(), values.end());
     const bool lane_order = goes_by_lane_order(e, access, plan);
     const unsigned length = lane_order ? piece_length(e, access) : e.width();
@@ -301,7 +359,9 @@ void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& 
                             : lane_order                 ? Pick{int(owner / length), int(owner % length)}
                                                          : Pick{int(owner % access.count), int(owner / access.count)});
         Value* contents = pick(ir, sources, picks);
-        Value* mask = masked ? chunk_mask(e, plan, c) : gap_mask(e, plan, c);
+        Value* mask = deals_out ? element_mask(e, access, plan, c)
+                      : masked  ? cut_mask(e, plan, c)
+                                : gap_mask(e, plan, c);
         llvm::Align alignment = chunk_alignment(access, plan, c);
         if (past_caches)
             alignment =

@@ -263,6 +263,17 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             Value* condition = chunk_condition(e, access, maskable);
             if (maskable) condition = both(e, condition, lies_in_shared_memory(e, access, *plan));
             if (!condition) return fast();
+            if (!maskable && !access.address.guard && deals_mask_out(e, access, *plan)) {
+                auto masked = [&] { return load_chunks(e, access, *plan, true); };
+                auto each = [&] { return gather(e, access); };
+                return choose(
+                    e, condition, fast,
+                    [&] {
+                        Value* inside = lies_in_shared_memory(e, access, *plan);
+                        return inside ? choose(e, inside, masked, each) : masked();
+                    },
+                    neighbour_odds);
+            }
             // Where only the guard decides, lanes wrap: that hardly ever happens.
             const bool rare = (condition == access.address.guard && e.width() > 1) || goes_in_loops(e);
             return choose(e, condition, fast, [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
@@ -293,7 +304,7 @@ Value* streaming_condition(WarpEmitter& e, const MemoryAccess& access, const Acc
 void store_planned(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, llvm::ArrayRef<Value*> values) {
     Value* streams = streaming_condition(e, access, plan);
     auto store = [&](bool past_caches) -> Value* {
-        store_chunks(e, access, plan, values, past_caches);
+        store_chunks(e, access, plan, values, past_caches ? StoreForm::past_caches : StoreForm::plain);
         return nullptr;
     };
     if (streams)
@@ -336,7 +347,18 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
                     scatter(e, access, values);
                 return {};
             };
-            if (condition)
+            if (condition && !maskable && !access.address.guard && deals_mask_out(e, access, *plan)) {
+                auto masked = [&]() -> ValueList {
+                    return store_chunks(e, access, *plan, values, StoreForm::deals_mask_out), ValueList();
+                };
+                choose(
+                    e, condition, fast,
+                    [&] {
+                        Value* inside = lies_in_shared_memory(e, access, *plan);
+                        return inside ? choose(e, inside, masked, slow) : masked();
+                    },
+                    neighbour_odds);
+            } else if (condition)
                 choose(e, condition, fast, slow);
             else
                 fast();
