@@ -15,7 +15,7 @@
 namespace fuzz::reference {
 
 /// Where things lie. Results of programs do not depend on it.
-inline constexpr std::uint64_t input_address = 0x7000'0000'0000, memory_address = 0x7100'0000'0000, constant_address = 0x7200'0000'0000, parameter_address = 0x7300'0000'0000,
+inline constexpr std::uint64_t input_address = 0x7000'0000'0000, memory_address = 0x7100'0000'0000, constant_address = 0x7200'0000'0000, variable_address = 0x7280'0000'0000, parameter_address = 0x7300'0000'0000,
                                shared_window = 0x7400'0000'0000, local_window = 0x7500'0000'0000, call_window = 0x7600'0000'0000, function_address = 0x7700'0000'0000;
 inline constexpr std::uint64_t window_bytes = 1ull << 24;
 
@@ -27,6 +27,7 @@ struct Launch {
     Memory& global;
     std::vector<std::uint64_t> variables; ///< addresses of the module's
     std::vector<unsigned char> parameters;
+    std::uint64_t constants_end; ///< of the module's constants, which begin at constant_address
 };
 
 /// A function that a thread is in.

@@ -109,14 +109,15 @@ void Block::address_statement(Thread& thread, const Instruction& inst) {
         if (is_shared) address += inst.form == F::cvta ? shared_window : -shared_window;
         return write(thread, inst[Role::d], address);
     }
+    const bool is_constant = address >= constant_address && address < launch_.constants_end;
     bool is_there = false;
     switch (inst.space) {
     case StateSpace::shared: is_there = is_in(address, shared_window); break;
     case StateSpace::local: is_there = is_in(address, local_window); break;
-    case StateSpace::constant: is_there = is_in(address, constant_address); break;
+    case StateSpace::constant: is_there = is_constant; break;
     case StateSpace::param: is_there = address >= parameter_address && address < parameter_address + launch_.parameters.size(); break;
     // The window of kernel parameters is a part of the global one.
-    default: is_there = !is_in(address, shared_window) && !is_in(address, local_window) && !is_in(address, constant_address); break;
+    default: is_there = !is_in(address, shared_window) && !is_in(address, local_window) && !is_constant; break;
     }
     write(thread, inst[Role::p], is_there);
 }

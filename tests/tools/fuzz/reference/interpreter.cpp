@@ -25,14 +25,14 @@ std::vector<unsigned char> interpret(const Program& program, const std::vector<s
     Memory global;
     global.add(input_address, reinterpret_cast<unsigned char*>(readable.data()), 8 * readable.size());
     global.add(memory_address, memory.data(), memory.size());
-    std::vector<unsigned char> constants;
-    Launch launch{*loader, *kernel, program, global, {}, {}};
-    std::uint64_t at = constant_address;
+    Launch launch{*loader, *kernel, program, global, {}, {}, constant_address};
+    std::uint64_t globals_end = variable_address;
     std::vector<std::vector<unsigned char>> variables(loader->module().variables.size());
     for (std::size_t i = 0; i < variables.size(); ++i) {
         const Variable& variable = loader->module().variables[i];
         variables[i] = std::vector<unsigned char>(variable.init.begin(), variable.init.end());
         variables[i].resize(variable.size);
+        std::uint64_t& at = variable.space == StateSpace::constant ? launch.constants_end : globals_end;
         at = (at + 255) / 256 * 256;
         launch.variables.push_back(at);
         global.add(at, variables[i].data(), variables[i].size());

@@ -47,20 +47,24 @@ Bits double_nan(std::initializer_list<double> by_importance) {
 }
 
 /// `operation` of floats: flushed before and behind. The hardware rounds to 24 bits first, as if exponents had no end, so what
-/// is tiny is seen by operands that are 2^24 times as large.
+/// is tiny is seen by operands that are 2^24 times as large: the smaller factor, which stays finite where the result is near
+/// the smallest normal number.
 template <typename Operation> Bits of_floats(const Arithmetic& how, float a, float b, float c, bool scales, bool is_fused, Operation operation) {
     if (how.ftz) a = flushed(a), b = flushed(b), c = flushed(c);
     float result = 0, large = 0;
     {
         RoundingMode mode(how.rounding);
         volatile float x = a, y = b, z = c;
-        result = operation(x, y, z);
-        volatile float larger = a * 0x1p24f, larger_addend = is_fused ? c * 0x1p24f : c;
-        large = operation(larger, y, larger_addend);
+        volatile float in_this_mode = operation(x, y, z);
+        result = in_this_mode;
+        const bool first = !is_fused || std::fabs(a) <= std::fabs(b);
+        volatile float larger = first ? a * 0x1p24f : a, other = first ? b : b * 0x1p24f, addend = is_fused ? c * 0x1p24f : c;
+        volatile float large_in_this_mode = operation(larger, other, addend);
+        large = large_in_this_mode;
     }
     if (std::isnan(result)) return how.sat ? Bits(0) : float_nan;
     if (how.ftz) {
-        if (scales ? std::fabs(large) < 0x1p-102f : std::fpclassify(result) == FP_SUBNORMAL) result = std::copysign(0.0f, result);
+        if (scales ? std::fabs(result) <= 0x1p-126f && std::fabs(large) < 0x1p-102f : std::fpclassify(result) == FP_SUBNORMAL) result = std::copysign(0.0f, result);
     }
     if (how.sat) result = result > 0 ? std::min(result, 1.0f) : 0.0f;
     return bits_of(result);
