@@ -137,8 +137,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
         ir_.CreateStore(turn, turn_lane_);
         llvm::Value* chosen = ir_.CreateExtractElement(counters, lane_of_chance(turn));
-        llvm::Value* can_go = ir_.CreateOr(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), is_open(chosen));
-        return ir_.CreateSelect(can_go, chosen, lowest, "picked");
+        return ir_.CreateSelect(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), chosen, lowest, "picked");
     }
     llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
     llvm::Value* due = ir_.CreateICmpUGE(rounds, ir_.getInt32(fairness_period));
@@ -309,11 +308,12 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     counter_of_.assign(graph_.blocks.size(), finished);
     order_of_.assign(graph_.blocks.size(), finished);
     const bool queries_gather = unit_.options.random_schedule && !unit_.spins;
-    const bool waits =
-        width_ > 1 && (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
-    may_go_alone_ = waits && !unit_.options.random_schedule;
+    may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
+                    (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
     std::vector<bool> opens(graph_.blocks.size(), false);
-    if (waits && graph_.is_entry) // in a function the caller's lanes may be anywhere
+    // In a function the caller's lanes may be anywhere. With random schedules members would meet while others of their
+    // step, who then stand still, are needed by members in another step.
+    if (may_go_alone_ && graph_.is_entry)
         for (BlockId id : view.blocks) opens[id] = common_members(graph_, id) != nullptr;
     if (!number_by_loops(graph_, view, queries_gather, opens, counter_of_, order_of_))
         number_blocks(graph_, view, view.entry, queries_gather, opens, counter_of_, order_of_);
