@@ -65,5 +65,7 @@ TEST_CASE("unrolled rounds: those that stay loops", "[unroll]") {
     CHECK(barriers(butterfly, "shl.b32 %r4, %r4, 1;", "%r6") == 1);
     CHECK(barriers(butterfly, "add.u32 %r4, %r4, 1;") == 1); // 255 rounds
     CHECK(barriers(butterfly, "add.u32 %r4, %r4, %r3;") == 1);
+    // Sums of matrix products are kept from round to round.
+    CHECK(barriers(butterfly + "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r11, %r12}, {%r13, %r14}, {%r15}, {%r11, %r12};") == 1);
     CHECK(barriers(butterfly + "setp.eq.u32 %p2, %r3, 7; @%p2 bra out;", "shl.b32 %r4, %r4, 1;", "256; @!%p1 bra out; out: setp.lt.u32 %p1, %r4, 256") == 1);
 }

@@ -41,7 +41,8 @@ public:
     }
 
 private:
-    /// With barriers, without calls, and left at one place, which each round comes to.
+    /// With barriers, without calls and matrix products, whose sums are kept from round to round, and left at one
+    /// place, which each round comes to.
     bool is_simple() {
         if (loop_.preheader == no_block || loop_.latch == no_block) return false;
         bool meets = false;
@@ -50,7 +51,7 @@ private:
             const Block& block = graph_.blocks[id];
             meets = meets || block.ends_with_barrier;
             for (const GraphInstruction& each : block.instructions)
-                if (is_call(each.inst)) return false;
+                if (is_call(each.inst) || has_effect(each.inst, ptx::Effects::whole_warp)) return false;
             for (std::size_t i = 0; i < block.successors.size(); ++i) {
                 if (inside_[block.successors[i]]) continue;
                 ++exits;
