@@ -137,7 +137,8 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
         ir_.CreateStore(turn, turn_lane_);
         llvm::Value* chosen = ir_.CreateExtractElement(counters, lane_of_chance(turn));
-        return ir_.CreateSelect(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), chosen, lowest, "picked");
+        llvm::Value* can_go = ir_.CreateOr(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), is_open(chosen));
+        return ir_.CreateSelect(can_go, chosen, lowest, "picked");
     }
     llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
     llvm::Value* due = ir_.CreateICmpUGE(rounds, ir_.getInt32(fairness_period));
@@ -189,8 +190,9 @@ llvm::Value* GraphEmitter::is_open(llvm::Value* numbers) {
     return ir_.CreateICmpEQ(ir_.CreateAnd(numbers, like(gathering | closed)), like(gathering));
 }
 
-/// Where lanes gather and others could go on: for those only whose members have all come, and for nobody where there
-/// are none. The others go on being waited for.
+/// Where lanes gather and others could go on: for those only whose members are of this step and have all come, and for
+/// nobody where there are none. The others go on being waited for: a step that stood still for members in another one
+/// might have lanes that those need.
 void GraphEmitter::let_members_meet(BlockId block, llvm::Value* counters) {
     llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
     llvm::Value* in_turn = ir_.CreateICmpEQ(lowest, ir_.getInt32(counter_of_[block]), "in.turn");
@@ -199,9 +201,12 @@ void GraphEmitter::let_members_meet(BlockId block, llvm::Value* counters) {
                                                                  : splat(ir_.getInt32(std::uint32_t(members.value)));
     llvm::Value* elsewhere =
         ir_.CreateTrunc(ir_.CreateAnd(live_bits(), ir_.CreateNot(to_bits(counter_mask_))), ir_.getInt32Ty());
-    if (width_ < abi::warp_size) // those of other steps are waited for as ever
-        elsewhere = ir_.CreateShl(
-            elsewhere, ir_.CreateURem(ir_.CreateMul(step_, ir_.getInt32(width_)), ir_.getInt32(abi::warp_size)));
+    if (width_ < abi::warp_size) {
+        llvm::Value* first_lane =
+            ir_.CreateURem(ir_.CreateMul(step_, ir_.getInt32(width_)), ir_.getInt32(abi::warp_size));
+        llvm::Value* of_step = ir_.CreateShl(ir_.getInt32((1u << width_) - 1), first_lane);
+        elsewhere = ir_.CreateOr(ir_.CreateShl(elsewhere, first_lane), ir_.CreateNot(of_step));
+    }
     llvm::Value* missing = ir_.CreateAnd(masks, splat(elsewhere));
     llvm::Value* have_come = ir_.CreateICmpEQ(missing, llvm::Constant::getNullValue(missing->getType()));
     counter_mask_ = ir_.CreateAnd(counter_mask_, ir_.CreateOr(have_come, splat(in_turn)), "members.mask");
@@ -308,12 +313,11 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     counter_of_.assign(graph_.blocks.size(), finished);
     order_of_.assign(graph_.blocks.size(), finished);
     const bool queries_gather = unit_.options.random_schedule && !unit_.spins;
-    may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
-                    (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
+    const bool waits =
+        width_ > 1 && (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
+    may_go_alone_ = waits && !unit_.options.random_schedule;
     std::vector<bool> opens(graph_.blocks.size(), false);
-    // In a function the caller's lanes may be anywhere. With random schedules members would meet while others of their
-    // step, who then stand still, are needed by members in another step.
-    if (may_go_alone_ && graph_.is_entry)
+    if (waits && graph_.is_entry) // in a function the caller's lanes may be anywhere
         for (BlockId id : view.blocks) opens[id] = common_members(graph_, id) != nullptr;
     if (!number_by_loops(graph_, view, queries_gather, opens, counter_of_, order_of_))
         number_blocks(graph_, view, view.entry, queries_gather, opens, counter_of_, order_of_);

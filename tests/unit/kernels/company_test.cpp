@@ -106,6 +106,23 @@ TEST_CASE("members that a ballot has named with places of a semaphore go on", "[
     CHECK(counts.wrong == 0);
 }
 
+TEST_CASE("members of which one waits for a lane that is no member go on", "[kernels][flow][spin]") {
+    // Lanes 0 and 16 meet; before that 16 waits for lane 5, which has much to do.
+    const Counts counts = counts_of(R"(
+    shr.u32 %r2, %r60, 5; mad.wide.u32 %l10, %r2, 4, %l60; and.b32 %r2, %r1, 15; setp.eq.u32 %p2, %r2, 0;
+    vote.sync.ballot.b32 %r10, %p2, 0xffffffff; @!%p2 bra WORK; setp.ne.u32 %p1, %r1, 16; @%p1 bra MEET;
+    SPIN: ld.volatile.global.u32 %r0, [%l10]; setp.eq.u32 %p0, %r0, 0; @%p0 bra SPIN;
+    MEET: shfl.sync.idx.b32 %r25, %r1, 0, 31, %r10;
+    red.global.add.u32 [%l61], 1; setp.ne.u32 %p3, %r25, 0; @%p3 red.global.add.u32 [%l63], 1; bra DONE;
+    WORK: setp.ne.u32 %p1, %r1, 5; @%p1 bra DONE; mov.u32 %r3, 0;
+    ROUND: ld.volatile.global.u32 %r4, [%l62]; add.u32 %r5, %r5, %r4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 20000; @%p1 bra ROUND;
+    st.volatile.global.u32 [%l10], 1;
+    DONE:
+    )");
+    CHECK(counts.counted == threads / 16);
+    CHECK(counts.wrong == 0);
+}
+
 TEST_CASE("lanes of different rounds of a loop are not in company", "[kernels][flow]") {
     // In an arm that lanes come to in rounds of their own, of a loop that they leave at different times.
     const Counts counts = counts_of(
