@@ -23,7 +23,7 @@ public:
     /// By the thread: from here to end() it compiles.
     void begin();
     void end();
-    /// It may run at that niceness, unless wait() was called: then as if nothing had been said.
+    /// It may run at that niceness, unless raise() was called: then as if nothing had been said.
     void lower(int niceness);
     /// Somebody waits for it, who would run at its first priority: it is never lowered, and what was lowered is raised
     /// where the system allows that (CAP_SYS_NICE, RLIMIT_NICE). False if its priority is low, or may be.

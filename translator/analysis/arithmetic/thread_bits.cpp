@@ -6,6 +6,7 @@
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/low_mask.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,10 +19,6 @@ using ptx::Operand;
 
 /// More assumptions than this are not worth following.
 constexpr std::size_t assumption_limit = 8;
-
-std::uint64_t low_mask(unsigned bits) {
-    return bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << bits) - 1;
-}
 
 void assume(std::vector<ValueId>& all, const std::vector<ValueId>& more) {
     for (ValueId value : more)

@@ -3,6 +3,7 @@
 
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/low_mask.h"
 
 #include <algorithm>
 #include <string_view>
@@ -99,8 +100,7 @@ private:
 
     /// A mask by a constant that leaves bits of what it masks, or a sum that is not all ones.
     bool keeps_bits(const ptx::Instruction& inst, std::string_view name) const {
-        const std::uint64_t ones =
-            ptx::bit_size(inst.types[0]) == 64 ? ~0ull : (1ull << ptx::bit_size(inst.types[0])) - 1;
+        const std::uint64_t ones = low_mask(ptx::bit_size(inst.types[0]));
         const auto constant = constant_of(graph_, inst[ptx::Role::b]);
         if (!constant) return false;
         if (name == "shl") return *constant < ptx::bit_size(inst.types[0]);

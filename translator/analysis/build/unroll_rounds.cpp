@@ -3,6 +3,7 @@
 
 #include "frontend/isa/special_registers.h"
 #include "translator/analysis/build/build_ssa.h"
+#include "translator/analysis/build/evaluate.h"
 #include "translator/analysis/graph/copies.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
@@ -162,26 +163,13 @@ private:
     }
 
     void compute(Known& known, const GraphInstruction& each) const {
-        const ptx::Instruction& inst = each.inst;
-        const Operand& d = inst.operands[0];
-        if (ptx::form_info(inst.form).effects != ptx::Effects::pure || inst.guard != ptx::no_id ||
-            inst.operand_count < 2 || d.kind != Operand::Kind::reg || ptx::bit_size(d.type) > 64 ||
-            ptx::bit_size(d.type) != ptx::bit_size(graph_.values[d.index].type))
-            return;
-        const auto infos = ptx::form_info(inst.form).operands;
+        if (each.inst.guard != ptx::no_id) return;
+        const auto number_of = [&](const Operand& operand) {
+            return operand.kind == Operand::Kind::reg ? number(known, operand.index) : std::nullopt;
+        };
         std::vector<std::uint64_t> sources;
-        for (unsigned i = 1; i < inst.operand_count; ++i) {
-            const Operand& operand = inst.operands[i];
-            if (operand.kind == Operand::Kind::none) continue;
-            const unsigned bits = ptx::bit_size(operand.type);
-            std::optional<std::uint64_t> value;
-            if (operand.kind == Operand::Kind::imm) value = operand.value;
-            if (operand.kind == Operand::Kind::reg) value = number(known, operand.index);
-            if (infos[i].is_destination || !value || bits == 0 || bits > 64 || (operand.negated && bits != 1)) return;
-            const std::uint64_t mask = bits == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << bits) - 1;
-            sources.push_back((operand.negated ? *value ^ 1 : *value) & mask);
-        }
-        if (const auto result = fold_constant(inst, sources)) known[d.index] = *result;
+        if (const auto result = evaluate(graph_, each.inst, number_of, sources))
+            known[each.inst.operands[0].index] = *result;
     }
 
     /// All rounds but the last as copies in front of it, which stays where it is, so that what is read behind the loop
@@ -203,11 +191,16 @@ private:
     void leave_last_round(BlockId exit) {
         Block& block = graph_.blocks[exit];
         const BlockId on = block.successors[1 - way_out_];
-        block.successors = {block.successors[way_out_]};
+        lead(block, block.successors[way_out_]);
+        drop_predecessor(on, exit);
+    }
+
+    /// Without a question.
+    static void lead(Block& block, BlockId to) {
+        block.successors = {to};
         block.terminator.kind = Terminator::Kind::jump;
         block.terminator.condition = no_value;
         block.terminator.negated = false;
-        drop_predecessor(on, exit);
     }
 
     void drop_predecessor(BlockId block, BlockId predecessor) {
@@ -247,12 +240,7 @@ private:
                 if (inside_[successor]) successor = place[successor];
             for (BlockId& predecessor : block.predecessors) predecessor = place[predecessor];
             if (old == loop_.header) block.predecessors = {before};
-            if (old == exit_) { // goes on
-                block.successors = {block.successors[1 - way_out_]};
-                block.terminator.kind = Terminator::Kind::jump;
-                block.terminator.condition = no_value;
-                block.terminator.negated = false;
-            }
+            if (old == exit_) lead(block, block.successors[1 - way_out_]);
             graph_.blocks.push_back(std::move(block));
         }
         graph_.blocks[before].successors = {place[loop_.header]};

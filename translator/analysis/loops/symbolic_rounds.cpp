@@ -3,6 +3,7 @@
 
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/low_mask.h"
 
 namespace ptarmigan::translator {
 namespace {
@@ -15,7 +16,7 @@ using ptx::ScalarType;
 constexpr unsigned deepest = 16;
 
 std::uint64_t cut(std::uint64_t value, unsigned bits) {
-    return bits < 64 ? value & ((std::uint64_t(1) << bits) - 1) : value;
+    return value & low_mask(bits);
 }
 
 } // namespace

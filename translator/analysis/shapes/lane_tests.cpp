@@ -2,6 +2,7 @@
 #include "translator/analysis/shapes/lane_tests.h"
 
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/low_mask.h"
 #include "translator/analysis/graph/make_operands.h"
 
 #include <algorithm>
@@ -16,9 +17,7 @@ using ptx::ScalarType;
 namespace {
 
 Operand immediate(std::int64_t number, ScalarType type) {
-    const unsigned bits = ptx::bit_size(type);
-    return constant_operand(std::uint64_t(number) & (bits < 64 ? (std::uint64_t(1) << bits) - 1 : ~std::uint64_t(0)),
-                            type);
+    return constant_operand(std::uint64_t(number) & low_mask(ptx::bit_size(type)), type);
 }
 
 ptx::Instruction make(FormId form, ScalarType type, std::initializer_list<Operand> operands, SourceLocation location,

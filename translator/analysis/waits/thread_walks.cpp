@@ -3,8 +3,10 @@
 
 #include "frontend/isa/special_registers.h"
 #include "translator/analysis/build/build_ssa.h"
+#include "translator/analysis/build/evaluate.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/low_mask.h"
 #include "translator/analysis/memory/alignment.h"
 #include "translator/kernel_abi.h"
 
@@ -23,10 +25,6 @@ using Number = std::optional<std::uint64_t>;
 constexpr std::size_t most_steps = 1 << 17;
 /// Bytes of shared memory that a CTA can have.
 constexpr std::uint64_t most_shared = 256 * 1024;
-
-std::uint64_t low_mask(unsigned bits) {
-    return bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << bits) - 1;
-}
 
 enum class Memory : std::uint8_t { none, shared, unknown };
 
@@ -272,39 +270,19 @@ private:
 
     Number result_of(const Walker& walker, const GraphInstruction& instruction) {
         const ptx::Instruction& inst = instruction.inst;
-        const Operand& d = inst.operands[0];
-        if (!is_computed(inst) || inst.operand_count < 2 || d.kind != Operand::Kind::reg) return std::nullopt;
         if (inst.guard != ptx::no_id) {
             const Number guard = value_of(walker, inst.guard);
             if (!guard || instruction.previous.size() != 1) return std::nullopt;
             if ((*guard & 1) == std::uint64_t(inst.guard_negated)) return value_of(walker, instruction.previous[0]);
         }
-        const unsigned bits = ptx::bit_size(d.type);
-        if (bits > 64 || bits != ptx::bit_size(graph_.values[d.index].type)) return std::nullopt;
-        const auto infos = ptx::form_info(inst.form).operands;
-        sources_.clear();
-        for (unsigned i = 1; i < inst.operand_count; ++i) {
-            if (inst.operands[i].kind == Operand::Kind::none) continue;
-            if (infos[i].is_destination) return std::nullopt;
-            const Number source = source_of(walker, inst.operands[i]);
-            if (!source) return std::nullopt;
-            sources_.push_back(*source);
-        }
-        const Number result = fold_constant(inst, sources_);
-        return result ? Number(*result & low_mask(bits)) : result;
+        return evaluate(
+            graph_, inst, [&](const Operand& operand) { return number_of(walker, operand); }, sources_);
     }
 
-    Number source_of(const Walker& walker, const Operand& operand) const {
-        const unsigned bits = ptx::bit_size(operand.type);
-        if (bits == 0 || bits > 64) return std::nullopt;
+    Number number_of(const Walker& walker, const Operand& operand) const {
         switch (operand.kind) {
-        case Operand::Kind::imm: return (operand.negated ? operand.value ^ 1 : operand.value) & low_mask(bits);
         case Operand::Kind::special: return special(walker, operand);
-        case Operand::Kind::reg: {
-            const Number value = value_of(walker, operand.index);
-            if (!value || (operand.negated && bits != 1)) return std::nullopt;
-            return (operand.negated ? *value ^ 1 : *value) & low_mask(bits);
-        }
+        case Operand::Kind::reg: return value_of(walker, operand.index);
         case Operand::Kind::variable:
             if (operand.scope != ptx::VariableScope::shared) return std::nullopt;
             return graph_.shared.at(operand.index).offset + operand.value;
