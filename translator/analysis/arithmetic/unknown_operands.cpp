@@ -113,17 +113,8 @@ private:
 };
 
 bool computes_doubles(const ptx::Instruction& inst) {
-    using enum ptx::FormId;
-    switch (inst.form) {
-    case add_f64:
-    case sub_f64:
-    case mul_f64:
-    case fma_f64:
-    case mad_f64:
-    case div_f64:
-    case rcp_f64: return true;
-    default: return false;
-    }
+    return inst.operand_count > 1 && inst.types[0] == ptx::ScalarType::f64 &&
+           ptx::form_info(inst.form).effects == ptx::Effects::pure;
 }
 
 } // namespace
