@@ -380,6 +380,32 @@ bool renew_grid(const std::shared_ptr<Grid>& shared) {
     return true;
 }
 
+/// The function whose code runs: where a kernel of machine code can't be lifted, that of the PTX beside it.
+static Status find_code(Function& given, const translator::BlockShape& shape, const LaunchConfig& config,
+                        const Grid& grid, Function*& runs, KernelCode& code) {
+    const bool late_copies = grid.launch.async_mode != static_cast<std::uint32_t>(abi::AsyncMode::eager);
+    const std::uint64_t threads = volume(config.grid) * volume(config.block);
+    const auto find = [&](bool aligned) {
+        return runs->kernel().code(shape, is_small_grid(config), grid.cooperative, late_copies, code, aligned, threads);
+    };
+    const auto take_ptx_beside = [&](Kernel& kernel) {
+        std::shared_ptr<Function> function;
+        const Status status = given.module().function_beside(kernel, function);
+        if (status == Status::success) runs = function.get(); // its module keeps it
+        return status;
+    };
+    runs = &given;
+    Kernel* beside = given.kernel().ptx_beside();
+    Status status = beside == nullptr ? find(true) : Status::not_supported;
+    if (status == Status::not_supported && (beside = given.kernel().ptx_beside()) != nullptr) {
+        status = take_ptx_beside(*beside);
+        if (status == Status::success) status = find(true);
+    }
+    // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
+    if (status == Status::success && !meets_demands(grid, *code.code)) status = find(false);
+    return status;
+}
+
 Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
                  void* const* extra, std::shared_ptr<Grid>& made) {
     Kernel& kernel = function.kernel();
@@ -397,21 +423,16 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
     const translator::BlockShape shape{config.block, cluster_of_code(kernel, cluster)};
     set_async_mode(*grid);
-    const bool late_copies = grid->launch.async_mode != static_cast<std::uint32_t>(abi::AsyncMode::eager);
     KernelCode code;
-    const std::uint64_t threads = volume(config.grid) * volume(config.block);
-    status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, code, true, threads);
-    // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
-    if (!failed(status) && !meets_demands(*grid, *code.code))
-        status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, code, false, threads);
-    if (failed(status)) return status;
+    Function* runs = nullptr;
+    if (failed(status = find_code(function, shape, config, *grid, runs, code))) return status;
     install_fault_handlers();
-    grid->module = function.module().shared_from_this();
+    grid->module = runs->module().keep();
     grid->context = &context;
-    grid->cta_cost = kernel.cta_cost();
+    grid->cta_cost = runs->kernel().cta_cost();
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
-    grid->kernel = &kernel;
+    grid->kernel = &runs->kernel();
     choose_tier(*grid, config, std::move(code));
     grid->hang_limit = hang_limit();
     grid->multiprocessors = range_of(config);

@@ -145,7 +145,7 @@ std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entrie
 /// architecture or with more of its features. The PTX was compiled for less (`__CUDA_ARCH__`), so its kernels may be
 /// others, or empty.
 bool is_passed_over(const PtxEntry& ptx, const std::vector<PtxEntry>& cubins, const ImageOptions& options) {
-    if (!options.lifts || !eligible(ptx, options.device_architecture)) return false;
+    if (!eligible(ptx, options.device_architecture)) return false;
     return std::any_of(cubins.begin(), cubins.end(), [&](const PtxEntry& cubin) {
         return sass::lifts_architecture(cubin.architecture) && eligible(cubin, options.device_architecture) &&
                cubin.architecture / 10 == options.device_architecture / 10 && better(cubin, ptx);
@@ -208,6 +208,15 @@ ImagePtx unpack_chosen(const PtxEntry& entry, unsigned device) {
     image.architecture = entry.architecture;
     image.is_newer = !eligible(entry, device);
     return image;
+}
+
+std::shared_ptr<const PackedPtx> keep_packed(const PtxEntry& entry, unsigned device) {
+    auto packed = std::make_shared<PackedPtx>();
+    packed->entry = entry;
+    packed->bytes.assign(reinterpret_cast<const char*>(entry.payload), entry.stored_size);
+    packed->entry.payload = reinterpret_cast<const std::uint8_t*>(packed->bytes.data());
+    packed->is_newer = !eligible(entry, device);
+    return packed;
 }
 
 /// Machine code becomes the declarations of what it has.
@@ -278,7 +287,9 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
             options.prefers_sass || (has_ptx && is_passed_over(*instead, contents.cubins, options));
         if (!cubins.empty() && (prefers_sass || !has_ptx)) {
             ImagePtx image = read_best(cubins, options);
-            if (instead == nullptr || (prefers_sass && image.result == ImageResult::ok)) return image;
+            if (instead == nullptr) return image;
+            if (image.result == ImageResult::ok) image.ptx_beside = keep_packed(*instead, options.device_architecture);
+            if (prefers_sass && image.result == ImageResult::ok) return image;
             // PTX for newer devices, where it has the same kernels: libraries have others in it.
             ImagePtx newer = unpack_chosen(*instead, options.device_architecture);
             if (image.result != ImageResult::ok) return newer;
@@ -286,7 +297,10 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
         }
     }
     const PtxEntry* entry = choose(contents.ptx, contents.sass, options);
-    return entry ? unpack_chosen(*entry, options.device_architecture) : no_ptx(contents, options.device_architecture);
+    if (entry == nullptr) return no_ptx(contents, options.device_architecture);
+    ImagePtx image = unpack_chosen(*entry, options.device_architecture);
+    image.is_passed_over = is_passed_over(*entry, contents.cubins, options);
+    return image;
 }
 
 /// A program's list of relocatable inputs ends with null. What was linked of them is machine code, for those without

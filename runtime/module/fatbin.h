@@ -54,6 +54,13 @@ struct PtxUnit {
     std::string name; ///< for messages
 };
 
+/// PTX that is unpacked if somebody needs it: a copy, since a program may free the image.
+struct PackedPtx {
+    PtxEntry entry; ///< `payload` points to `bytes`
+    std::string bytes;
+    bool is_newer = false; ///< for a newer architecture than the device's
+};
+
 /// The chosen PTX of an image, or the reason that there is none.
 struct ImagePtx {
     ImageResult result = ImageResult::invalid_image;
@@ -65,8 +72,9 @@ struct ImagePtx {
     unsigned architecture = 0;
     /// Where `text` declares what machine code has: the code, whose kernels are not lifted yet.
     std::shared_ptr<const sass::MachineCode> machine_code;
-    bool is_passed_over = false; ///< of units: a GPU would take the machine code that was linked of them
-    bool is_newer = false;       ///< for a newer architecture than the device's: taken as the last resort
+    std::shared_ptr<const PackedPtx> ptx_beside; ///< of the machine code; null if there is none
+    bool is_passed_over = false;                 ///< a GPU would take machine code; of units: what was linked of them
+    bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
 };
 
 struct ImageOptions {

@@ -398,6 +398,25 @@ bool Kernel::compile_ahead() {
     }
 }
 
+/// Under mutex_. Its machine code can't be lifted.
+Status Kernel::refuse(std::string_view why) {
+    if (refusal_.empty()) {
+        refusal_ = why;
+        std::string obstacle;
+        if (Kernel* kernel = source_.ptx_beside().stand_in(*this, facts_, obstacle)) {
+            log_once("beside " + name(), refusal_ + "; the PTX for sm_" +
+                                             std::to_string(kernel->source().module().target.sm) +
+                                             " beside it is taken, which a GPU would not do");
+            ptx_beside_.store(kernel, std::memory_order_release);
+        }
+        if (!obstacle.empty()) refusal_ += "; the PTX beside it can't take its place: " + obstacle;
+    }
+    if (ptx_beside() != nullptr) return Status::not_supported;
+    set_repeated_error_detail(refusal_);
+    note_refused_launch();
+    return Status::not_supported;
+}
+
 Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool cooperative, bool late_copies,
                     KernelCode& code, bool aligned_parameters, std::uint64_t threads) {
     std::lock_guard lock(mutex_);
@@ -420,12 +439,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
         code = variant.code;
         return Status::success;
     }
-    const auto refuse = [&] {
-        set_repeated_error_detail(refusal_);
-        note_refused_launch();
-        return Status::not_supported;
-    };
-    if (!refusal_.empty()) return refuse();
+    if (!refusal_.empty()) return refuse(refusal_);
     translator::CompileOptions options = process_options();
     options.small_grid = small_grid;
     options.late_copies = late_copies;
@@ -435,8 +449,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
     try {
         made = make_variant(shape, options, threads);
     } catch (const RefusedMachineCode& error) {
-        refusal_ = error.what();
-        return refuse();
+        return refuse(error.what());
     } catch (const translator::UnsupportedError& error) {
         set_repeated_error_detail(error.what());
         return Status::not_supported;

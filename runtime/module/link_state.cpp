@@ -134,6 +134,11 @@ Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::s
     ImagePtx image = read_image(data, size, image_options());
     if (image.result != ImageResult::ok)
         return fail(Status{image_result_code(image.result)}, "error   : '" + name + "': " + describe_failure(image));
+    if (image.is_passed_over)
+        log_once("link " + name,
+                 "'" + name + "': its PTX for sm_" + std::to_string(image.architecture) +
+                     " is linked, where a GPU would link the machine code beside it, which is for more: "
+                     "functions may differ or be empty");
     if (image.units.empty()) return add_ptx(std::move(image.text), name, false, on_demand);
     for (PtxUnit& unit : image.units) {
         const Status status = add_ptx(std::move(unit.text), name + ":" + unit.name, false, on_demand);

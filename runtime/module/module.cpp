@@ -60,6 +60,31 @@ Status Module::create(Context& context, std::shared_ptr<ModuleSource> source, st
     return Status::success;
 }
 
+Status Module::function_beside(Kernel& kernel, std::shared_ptr<Function>& function) {
+    const std::lock_guard lock(beside_mutex_);
+    if (!beside_) {
+        std::shared_ptr<Module> made(new Module(context_, source_->ptx_beside().source()));
+        made->owner_ = this;
+        if (const Status status = made->place_variables(); status != Status::success) return status;
+        made->initialise_variables();
+        for (const auto& one : made->source_->kernels())
+            made->functions_.push_back(std::make_shared<Function>(*made, *one));
+        beside_ = std::move(made);
+    }
+    function = beside_->functions_[kernel.index()];
+    return Status::success;
+}
+
+std::shared_ptr<Module> Module::keep() {
+    return owner_ == nullptr ? shared_from_this() : std::shared_ptr<Module>(owner_->shared_from_this(), this);
+}
+
+std::uint64_t Module::lent_address(std::size_t variable) const {
+    if (owner_ == nullptr) return 0;
+    const std::optional<LentVariable>& lent = owner_->source_->ptx_beside().lent_variables()[variable];
+    return lent ? owner_->addresses_[lent->home] + lent->offset : 0;
+}
+
 Status Module::place_variables() {
     const std::vector<ptx::Variable>& variables = source_->module().variables;
     addresses_.assign(variables.size(), 0);
@@ -79,6 +104,10 @@ Status Module::place_variables() {
             continue;
         }
         if (!has_address(variable)) continue;
+        if (const std::uint64_t lent = lent_address(id); lent != 0) {
+            addresses_[id] = lent;
+            continue;
+        }
         if (variable.managed && sibling_) {
             addresses_[id] = sibling_->addresses_[id];
             continue;
@@ -102,7 +131,9 @@ void Module::initialise_variables() {
     const DeviceMemoryUse use;
     const std::vector<ptx::Variable>& variables = source_->module().variables;
     for (std::size_t id = 0; id < variables.size(); ++id) {
-        if (addresses_[id] == 0 || is_reference(variables[id]) || (variables[id].managed && sibling_)) continue;
+        if (addresses_[id] == 0 || is_reference(variables[id]) || (variables[id].managed && sibling_) ||
+            lent_address(id) != 0)
+            continue;
         const ptx::Variable& variable = variables[id];
         auto* bytes = reinterpret_cast<std::uint8_t*>(addresses_[id]);
         // Memory may have been used before.
@@ -127,8 +158,9 @@ Module::~Module() {
         TextureTable::get().remove(reference.object, object_kind(*reference.state));
         addresses_[reference.variable] = 0;
     }
-    for (const std::uint64_t address : addresses_) {
-        if (address == 0) continue;
+    for (std::size_t id = 0; id < addresses_.size(); ++id) {
+        const std::uint64_t address = addresses_[id];
+        if (address == 0 || lent_address(id) != 0) continue;
         const auto mine = [this](const Allocation& record) {
             return record.owned_by_module && record.context == &context_;
         };

@@ -56,6 +56,9 @@ public:
     const std::vector<std::shared_ptr<Function>>& functions() const { return functions_; }
     /// Null if there is none. The same pointer at each call.
     std::shared_ptr<Function> find_function(std::string_view name) const;
+    /// The function of `kernel`, which is of the PTX beside this module's machine code: with this module's variables
+    /// where both have them. Made at its first use.
+    Status function_beside(Kernel& kernel, std::shared_ptr<Function>& function);
     /// Address and size of a .global or .const variable; not_found otherwise. `only_managed`:
     /// __managed__ ones only.
     Status find_global(std::string_view name, DevicePointer& pointer, std::size_t& size,
@@ -67,10 +70,14 @@ public:
     Status bind_references();
     /// Generic addresses by VariableId (0 for spaces that have none), for LaunchContext::variables.
     const std::uint64_t* variables() const { return addresses_.data(); }
+    /// Keeps the module, and the one that owns it where it is of the PTX beside that one's machine code.
+    std::shared_ptr<Module> keep();
 
 private:
     Module(Context& context, std::shared_ptr<ModuleSource> source) : context_(context), source_(std::move(source)) {}
     Status place_variables();
+    /// Where a variable of `owner_` is this one's, its address there; else 0.
+    std::uint64_t lent_address(std::size_t variable) const;
     void initialise_variables();
     Status bind(std::size_t reference);
 
@@ -82,10 +89,13 @@ private:
     Context& context_;
     std::shared_ptr<ModuleSource> source_;
     std::shared_ptr<Module> sibling_;
+    Module* owner_ = nullptr; ///< of the PTX beside the machine code of that module, which lends variables
     std::vector<std::uint64_t> addresses_;
     std::vector<Reference> references_;
     std::mutex bind_mutex_;                            ///< guards Reference::object
     std::vector<std::shared_ptr<Function>> functions_; ///< by Kernel::index()
+    std::mutex beside_mutex_;                          ///< guards the next
+    std::shared_ptr<Module> beside_;                   ///< its `owner_` is this one; gone before what it refers to
 };
 
 /// The value of a function's address in PTX: generated code calls through it by index.

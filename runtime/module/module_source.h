@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/likely_kernels.h"
+#include "runtime/module/ptx_beside.h"
 #include "runtime/module/tiers.h"
 
 #include <array>
@@ -104,6 +105,10 @@ public:
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
+    /// The kernel of PTX that runs in the place of this one, whose machine code can't be lifted; null if there is none,
+    /// and until code() has found that out. It is of another source: see Module::function_beside().
+    Kernel* ptx_beside() const { return ptx_beside_.load(std::memory_order_acquire); }
+
     std::uint32_t max_dynamic_shared(const KernelFacts& facts) const;
     /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
     const std::shared_ptr<std::atomic<std::uint32_t>>& cta_cost() const { return cta_cost_; }
@@ -122,6 +127,7 @@ private:
     };
 
     Status find_facts();
+    Status refuse(std::string_view why);
     KernelRequest request(SharedLoader& shared, const translator::BlockShape& shape,
                           const translator::CompileOptions& options,
                           std::optional<BackgroundOrder> order = std::nullopt) const;
@@ -146,6 +152,7 @@ private:
     std::optional<bool> asks_driver_;  ///< as KernelUsage; asked for cooperative launches only
     std::array<int, 18> attributes_{}; ///< CUfunction_attribute's, as set; [8] and [9]: -1 = default
     std::string refusal_;              ///< why it can't be lifted, once that has been found out
+    std::atomic<Kernel*> ptx_beside_{nullptr};
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;
     std::map<VariantKey, Variant> variants_;
@@ -189,6 +196,9 @@ public:
     /// A loader of the text of one kernel of machine code, whose variables are this module's. Throws
     /// RefusedMachineCode, or what is wrong with the text. Thread-safe.
     std::unique_ptr<ptx::ModuleLoader> lift(const sass::CubinKernel& kernel) const;
+    /// PTX of the image whose machine code this is, for kernels that can't be lifted. Before the first launch.
+    void keep_ptx_beside(std::shared_ptr<const PackedPtx> ptx) { ptx_beside_.keep(std::move(ptx)); }
+    PtxBeside& ptx_beside() { return ptx_beside_; }
     /// Kernels are checked when they are got.
     bool checks_when_got() const { return checks_when_got_; }
 
@@ -212,6 +222,7 @@ private:
     std::unordered_map<std::string_view, Kernel*> kernels_by_name_;
     LikelyKernels likely_kernels_;
     std::shared_ptr<const sass::MachineCode> machine_code_;
+    PtxBeside ptx_beside_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

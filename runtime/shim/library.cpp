@@ -64,9 +64,11 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
         runtime::log(runtime::LogLevel::info, name + ": has machine code for this device but no PTX: that for sm_" +
                                                   std::to_string(ptx.architecture) + " is taken");
     const bool is_substitute = ptx.is_newer || ptx.machine_code;
-    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check,
-                                       is_substitute ? runtime::TextUse::substitute : runtime::TextUse::program,
-                                       std::move(ptx.machine_code));
+    const Status status = runtime::ModuleSource::load(
+        std::move(ptx.text), std::move(name), source, log, check,
+        is_substitute ? runtime::TextUse::substitute : runtime::TextUse::program, std::move(ptx.machine_code));
+    if (status == Status::success) source->keep_ptx_beside(std::move(ptx.ptx_beside));
+    return status;
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,
