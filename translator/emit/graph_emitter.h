@@ -213,38 +213,48 @@ private:
     LaneAddress interleaved_address(const ptx::Operand& operand);
     const LaneOffsets* granule_offsets(unsigned granule);
 
+    // graph_emitter.cpp
+    void prepare(const RegionView& view, const RegionInterface& interface);
+    llvm::Value* lanes_with_threads();
+
     // control_flow.cpp
     void forget_last_round(BlockId header);
     void emit_block(BlockId block);
     bool is_cut(BlockId block) const;
+    void emit_terminator(BlockId block);
+    void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);
+    void move_phis(BlockId from, unsigned successor, llvm::Value* mask);
+    llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
+    llvm::Value* load_mask(llvm::AllocaInst* slot);
+    void store_mask(llvm::AllocaInst* slot, llvm::Value* mask);
+    llvm::AllocaInst* mask_slot(const char* name);
+    BlockId mask_block(BlockId block) const;
+
+    // turns.cpp
+    void emit_resumption();
+    void emit_turn(BlockId latch);
+    std::vector<llvm::AllocaInst*> masks_at(const TurnPoint& point) const;
+
+    // instructions.cpp
     void emit_instructions(BlockId block);
     void emit_instruction(const GraphInstruction& instruction);
     void begin_instruction(const GraphInstruction& instruction);
     void emit_votes(const GraphInstruction* first, unsigned count);
     void run_handler(const GraphInstruction& instruction);
+    void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
+
+    // prefetches.cpp
     llvm::Value* distance_ahead(const Prefetch& wanted, std::int64_t constant, std::int64_t factor);
     void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
     bool turns_overfill_set(BlockId id) const;
-    void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
-    void emit_terminator(BlockId block);
-    void emit_resumption();
-    void emit_turn(BlockId latch);
-    std::vector<llvm::AllocaInst*> masks_at(const TurnPoint& point) const;
-    void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);
-    void move_phis(BlockId from, unsigned successor, llvm::Value* mask);
-    llvm::Value* load_mask(llvm::AllocaInst* slot);
-    void store_mask(llvm::AllocaInst* slot, llvm::Value* mask);
-    llvm::AllocaInst* mask_slot(const char* name);
-    BlockId mask_block(BlockId block) const;
-    llvm::Value* lanes_with_threads();
-    void prepare(const RegionView& view, const RegionInterface& interface);
+
+    // yields.cpp
     void emit_hand_over(std::uint32_t point);
     void emit_yield();
     std::vector<bool> find_round_ends() const;
     void emit_spin_yield(BlockId block);
     void emit_atomic_yield();
     void emit_yield_each(std::uint32_t period);
-    llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
 
     // work_marks.cpp
     const std::vector<bool>& waiting_loops();
@@ -259,9 +269,10 @@ private:
     bool writes_for_others(const ptx::Instruction& inst) const;
     void mark_work(const ptx::Instruction& inst);
 
-    // write_notes.cpp
-    /// access_checks.cpp
+    // access_checks.cpp
     void check_accesses(const GraphInstruction& instruction);
+
+    // write_notes.cpp
     /// `call` with the lanes' addresses in memory, where a lane is active.
     void tell_of_addresses(llvm::Value* addresses, const std::function<void(llvm::Value* slot)>& call);
     void note_write(const ptx::Instruction& inst);
