@@ -75,7 +75,7 @@ public:
         const Callees callees = find_callees(unit_.loader, graph_, graph_options_, unit_.shared, waiting);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
-                           (talks_without_barrier(graph_) && !walk_threads(graph_, unit_.shape)) ||
+                           (talks_without_barrier(graph_) && !lanes_walk_apart()) ||
                            (!is_quick() && hands_over_through_global());
         const bool whole_warp = collectives || talks;
         unit_.width = unit_.options.lane_width;
@@ -309,13 +309,19 @@ private:
         shapes_.set(1, DivergenceForm::masks);
         // Walks see shared memory only.
         return talks_without_meeting(graph_, unit_.shape) &&
-               (talks_through_global(graph_, unit_.shape) || !walk_threads(graph_, unit_.shape));
+               (talks_through_global(graph_, unit_.shape) || !lanes_walk_apart());
     }
 
     /// The same through global memory. Quick code's width asks for both.
     bool hands_over_through_global() {
         shapes_.set(1, DivergenceForm::masks);
         return talks_through_global(graph_, unit_.shape);
+    }
+
+    /// Lanes of a warp are known not to meet in shared memory: of the graph before anything here has changed it.
+    bool lanes_walk_apart() {
+        if (!lanes_walk_apart_) lanes_walk_apart_ = walk_threads(graph_, unit_.shape).has_value();
+        return *lanes_walk_apart_;
     }
 
     void note_progress(bool whole_warp) {
@@ -394,7 +400,8 @@ private:
     FunctionGraph& graph_;
     GraphShapes shapes_;
     KernelForms forms_;
-    std::optional<bool> meetings_marked_; ///< of the same graph: mark_whole_meetings(), and its argument
+    std::optional<bool> lanes_walk_apart_; ///< once asked for
+    std::optional<bool> meetings_marked_;  ///< of the same graph: mark_whole_meetings(), and its argument
     CompileProgress* progress_;
 };
 
