@@ -18,7 +18,7 @@
 #include "translator/emit/callees.h"
 #include "translator/emit/choose_forms.h"
 #include "translator/emit/graph_emitter.h"
-#include "translator/emit/region_driver.h"
+#include "translator/emit/region_form.h"
 #include "translator/jit/image.h"
 #include "translator/late_call.h"
 
