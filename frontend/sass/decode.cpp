@@ -470,6 +470,7 @@ bool has_operand(const Instruction& inst, const OperandSpec& spec) {
     case 'm': return inst.has("SP");
     case 'r': return inst.has("RED.POPC") || inst.has("RED.AND") || inst.has("RED.OR");
     case 'w': return inst.has("DEPBAR");
+    case 'o': return inst.code.bits(81, 3) != true_predicate;
     default: break;
     }
     if (spec.kind == 'h') return inst.code.bit(76);

@@ -58,6 +58,17 @@ constexpr ProvidedFunction functions[] = {
     DEVICE_RUNTIME_ROWS("MemsetAsync", "8488", 4),
     DEVICE_RUNTIME_ROWS("GetDevice", "8", 4),
     DEVICE_RUNTIME_ROWS("DeviceGetAttribute", "844", 4),
+    DEVICE_RUNTIME_ROWS("DeviceGetLimit", "84", 4),
+    DEVICE_RUNTIME_ROWS("DeviceGetCacheConfig", "8", 4),
+    DEVICE_RUNTIME_ROWS("DeviceGetSharedMemConfig", "8", 4),
+    DEVICE_RUNTIME_ROWS("GetDeviceCount", "8", 4),
+    DEVICE_RUNTIME_ROWS("RuntimeGetVersion", "8", 4),
+    DEVICE_RUNTIME_ROWS("GetErrorName", "4", 8),
+    DEVICE_RUNTIME_ROWS("GetErrorString", "4", 8),
+    DEVICE_RUNTIME_ROWS("FuncGetAttributes", "88", 4),
+    DEVICE_RUNTIME_ROWS("OccupancyMaxActiveBlocksPerMultiprocessor", "8848", 4),
+    DEVICE_RUNTIME_ROWS("OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "88484", 4),
+    DEVICE_RUNTIME_ROWS("GetParameterBuffer", "88", 8),
 };
 #undef DEVICE_RUNTIME_ROWS
 constexpr unsigned first_argument = 4;

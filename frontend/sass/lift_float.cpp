@@ -154,11 +154,12 @@ void Lifter::fmul(const Instruction& inst) {
          ", " + a + ", " + b);
     const Value value = value_of(result);
     // A sine's argument in turns: PTX's sin has the multiplication inside.
+    std::string sine_argument;
     if (inst.has("RZ") && !inst.has("SAT") && inst.operands[2].kind == Kind::immediate &&
         std::uint32_t(inst.operands[2].value) == 0x3e22f983u) {
-        const std::string argument = temporary();
-        emit("mov.b32 " + argument + ", " + a);
-        sine_arguments_[value.number] = (inst.has("FTZ") ? "z" : "n") + argument;
+        sine_argument = temporary();
+        emit("mov.b32 " + sine_argument + ", " + a);
+        sine_arguments_[value.number] = (inst.has("FTZ") ? "z" : "n") + sine_argument;
     }
     // A cube's coordinate, divided by the largest of the three.
     for (const unsigned divisor : {2u, 1u}) {
@@ -172,6 +173,40 @@ void Lifter::fmul(const Instruction& inst) {
         break;
     }
     write(inst.operands[0], value);
+    if (!sine_argument.empty()) keep_sine_argument(index_of(inst.operands[0]), sine_argument, inst.has("FTZ"));
+}
+
+/// For MUFU in other blocks, or under the same guard.
+void Lifter::keep_sine_argument(unsigned index, const std::string& argument, bool flushes) {
+    if (index == zero_register) return;
+    emit_guarded("mov.b32 %sine" + std::to_string(index) + ", " + argument);
+    if (is_unguarded(*current_))
+        pairs_.set((flushes ? flushed_sine_bits : sine_bits) + index);
+    else
+        guarded_sines_[index] = {predicate_index(current_->guard, current_->guard_uniform), current_->guard_negated,
+                                 flushes};
+}
+
+void Lifter::forget_sine_argument(unsigned index) {
+    pairs_.reset(sine_bits + index);
+    pairs_.reset(flushed_sine_bits + index);
+    guarded_sines_.erase(index);
+}
+
+std::optional<std::pair<std::string, bool>> Lifter::sine_argument(const Operand& turns) {
+    if (const auto found = sine_arguments_.find(read_plain(turns).number); found != sine_arguments_.end())
+        return std::pair(found->second.substr(1), found->second[0] == 'z');
+    if (turns.kind != Kind::reg && turns.kind != Kind::uniform) return {};
+    const unsigned index = index_of(turns);
+    if (index == zero_register) return {};
+    const std::string argument = "%sine" + std::to_string(index);
+    for (const bool flushes : {false, true})
+        if (pairs_[(flushes ? flushed_sine_bits : sine_bits) + index]) return std::pair(argument, flushes);
+    const auto found = guarded_sines_.find(index);
+    const bool is_same_guard = found != guarded_sines_.end() && !is_unguarded(*current_) &&
+                               found->second.guard == predicate_index(current_->guard, current_->guard_uniform) &&
+                               found->second.negated == current_->guard_negated;
+    return is_same_guard ? std::optional(std::pair(argument, found->second.flushes)) : std::nullopt;
 }
 
 void Lifter::fadd(const Instruction& inst) {
@@ -265,11 +300,10 @@ void Lifter::mufu(const Instruction& inst) {
     const std::string result = temporary();
     if (inst.has("SIN") || inst.has("COS")) {
         if (inst.operands[1].negated || inst.operands[1].absolute) refuse_here();
-        const Value turns = read_plain(inst.operands[1]);
-        const auto found = sine_arguments_.find(turns.number);
-        if (found == sine_arguments_.end()) refuse_here("an argument that no multiplication by 1/2pi made");
-        emit((inst.has("SIN") ? "sin.approx" : "cos.approx") +
-             std::string(found->second[0] == 'z' ? ".ftz.f32 " : ".f32 ") + result + ", " + found->second.substr(1));
+        const auto argument = sine_argument(inst.operands[1]);
+        if (!argument) refuse_here("an argument that no multiplication by 1/2pi made");
+        emit((inst.has("SIN") ? "sin.approx" : "cos.approx") + std::string(argument->second ? ".ftz.f32 " : ".f32 ") +
+             result + ", " + argument->first);
         write(d, value_of(result));
         return;
     }

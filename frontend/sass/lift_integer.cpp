@@ -542,15 +542,29 @@ void Lifter::iabs(const Instruction& inst) {
 }
 
 void Lifter::imnmx(const Instruction& inst) {
-    const unsigned first = inst.operand_count - 3u; // behind two predicates on sm_100
-    for (unsigned i = 1; i < first; ++i)
-        if (inst.operands[i].index != true_predicate) refuse_here();
+    const unsigned first = inst.operand_count - 3u; // behind two predicates on sm_90 and sm_100
     const Value a = read(inst.operands[first]), b = read(inst.operands[first + 1]);
     const bool is_unsigned = inst.has("U32") || inst.has("U16x2"), is_packed = inst.has("U16x2") || inst.has("S16x2");
     if (inst.has("RELU") && is_unsigned) refuse_here();
     const std::string type = std::string(is_unsigned ? ".u" : ".s") + (is_packed ? "16x2 " : "32 ");
-    write_extreme(inst, (inst.has("RELU") ? ".relu" : "") + type, is_packed ? in_register(a) : a.text,
-                  is_packed ? in_register(b) : b.text);
+    const std::string left = is_packed ? in_register(a) : a.text, right = is_packed ? in_register(b) : b.text;
+    const auto gives_predicate = [&](unsigned i) {
+        return has_operand(inst, inst.form->operands[i]) && inst.operands[i].index != true_predicate;
+    };
+    const bool has_predicates = first == 3 && (gives_predicate(1) || gives_predicate(2));
+    if (has_predicates && (!is_packed || inst.has("RELU"))) refuse_here("a predicate beside the result");
+    const std::string result = extreme(inst, (inst.has("RELU") ? ".relu" : "") + type, left, right);
+    // Of halves, the lower one first: whether the result is a's.
+    std::array<std::string, 2> is_first;
+    for (unsigned half = 0; has_predicates && half < 2; ++half) {
+        is_first[half] = predicate_temporary();
+        const std::string of_result = half == 0 ? half_of(result) : upper_half_of(result),
+                          of_a = half == 0 ? half_of(left) : upper_half_of(left);
+        emit("setp.eq.b16 " + is_first[half] + ", " + of_result + ", " + of_a);
+    }
+    write(inst.operands[0], value_of(result));
+    for (unsigned half = 0; has_predicates && half < 2; ++half)
+        if (gives_predicate(1 + half)) write_predicate(inst.operands[1 + half], is_first[half]);
 }
 
 void Lifter::vimnmx3(const Instruction& inst) {
@@ -598,8 +612,8 @@ void Lifter::vabsdiff4(const Instruction& inst) {
 }
 
 /// min or max of two or three operands, as the predicate, the last operand, says.
-void Lifter::write_extreme(const Instruction& inst, const std::string& words, const std::string& a,
-                           const std::string& b, const std::string& c) {
+std::string Lifter::extreme(const Instruction& inst, const std::string& words, const std::string& a,
+                            const std::string& b, const std::string& c) {
     const Condition is_minimum = condition(inst.operands[inst.operand_count - 1u]);
     const auto one = [&](const char* opcode) {
         std::string result = temporary();
@@ -609,13 +623,15 @@ void Lifter::write_extreme(const Instruction& inst, const std::string& words, co
         emit(opcode + words + of_three + ", " + result + ", " + c);
         return of_three;
     };
-    if (is_minimum.name.empty()) {
-        write(inst.operands[0], value_of(one(is_minimum.value ? "min" : "max")));
-        return;
-    }
+    if (is_minimum.name.empty()) return one(is_minimum.value ? "min" : "max");
     const std::string low = one("min"), high = one("max"), result = temporary();
     emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
-    write(inst.operands[0], value_of(result));
+    return result;
+}
+
+void Lifter::write_extreme(const Instruction& inst, const std::string& words, const std::string& a,
+                           const std::string& b, const std::string& c) {
+    write(inst.operands[0], value_of(extreme(inst, words, a, b, c)));
 }
 
 void Lifter::add_wide(std::string& total, const std::string& term) {

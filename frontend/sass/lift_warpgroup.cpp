@@ -105,6 +105,7 @@ void Lifter::warpgroup_product(const Instruction& inst) {
 void Lifter::forget(unsigned index) {
     pairs_.reset(index / 2);
     pairs_.reset(window_high_bits + index);
+    forget_sine_argument(index);
     registers_[index] = Register{};
     registers_[index].number = next_number_++;
 }

@@ -82,6 +82,7 @@ void Lifter::begin_block(const EntryState& pairs) {
     parameter_pairs_.clear();
     variable_pairs_.clear();
     sine_arguments_.clear();
+    guarded_sines_.clear();
     reciprocals_.clear();
     reciprocal_products_.clear();
     lone_masks_.clear();
@@ -312,6 +313,7 @@ std::string Lifter::lift() {
         "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask, %met_mask;\n";
     head += "\t.reg .pred %barrier_predicate, %lone;\n";
     if (!known_checks_.empty()) head += "\t.reg .b32 %fchk_a<7>, %fchk_b<7>;\n";
+    if (text_.find("%sine") != text_.npos) head += "\t.reg .b32 %sine<" + std::to_string(register_count) + ">;\n";
     if (!loops_.loops.empty())
         head += "\t.reg .b32 %loop_entry<" + std::to_string(loops_.loops.size()) + ">;\n\t.reg .pred %is_entry;\n";
     head += "\tsetp.eq.u32 %ptrue, 0, 0;\n\tsetp.ne.u32 %pfalse, 0, 0;\n";

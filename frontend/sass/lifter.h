@@ -71,10 +71,12 @@ inline constexpr unsigned uniform_base = 256, register_count = uniform_base + un
 
 /// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value, whether
 /// %active_mask holds the lanes that are together here, whether %met_mask holds those that met last but for a BRA.DIV,
-/// and of each register whether it is_window_high.
+/// and of each register whether it is_window_high, and whether it is a sine's argument in turns, whose own register
+/// (%sine5 for R5) holds what was multiplied, as it was (the first bits) or with .ftz.
 inline constexpr unsigned active_mask_bit = register_count / 2, met_mask_bit = active_mask_bit + 1,
-                          window_high_bits = met_mask_bit + 1;
-using EntryState = std::bitset<window_high_bits + register_count>;
+                          window_high_bits = met_mask_bit + 1, sine_bits = window_high_bits + register_count,
+                          flushed_sine_bits = sine_bits + register_count;
+using EntryState = std::bitset<flushed_sine_bits + register_count>;
 
 class Lifter {
 public:
@@ -116,6 +118,10 @@ private:
     /// `text` with the operand's absolute value and sign; `type`: .f32 or .f64.
     std::string with_sign(const Operand& operand, std::string text, const char* type);
     std::string read_float(const Operand& operand);
+    void keep_sine_argument(unsigned index, const std::string& argument, bool flushes);
+    void forget_sine_argument(unsigned index);
+    std::optional<std::pair<std::string, bool>> sine_argument(const Operand& turns); ///< and whether it is flushed
+    static unsigned predicate_index(unsigned index, bool uniform) { return index + (uniform ? 8 : 0); }
     std::pair<unsigned, std::string> cube_coordinate(const Value& value) const;
     void use_signs_of_absolutes(Operand& operand, std::uint32_t signs);
     std::string read_double(const Operand& operand);
@@ -163,6 +169,8 @@ private:
     /// total += term, 64 bits; an empty total is none.
     void add_wide(std::string& total, const std::string& term);
     /// MNMX's result: min or max, in PTX with these words behind, of a and b, and of c where there is one.
+    std::string extreme(const Instruction& inst, const std::string& words, const std::string& a, const std::string& b,
+                        const std::string& c = {});
     void write_extreme(const Instruction& inst, const std::string& words, const std::string& a, const std::string& b,
                        const std::string& c = {});
     std::string wide_temporary();      ///< .b64
@@ -281,7 +289,13 @@ private:
     };
     std::map<std::string, Wide> variable_pairs_;     ///< addresses in this block
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
-    std::set<unsigned> reciprocals_;                 ///< numbers of what MUFU.RCP gave
+    /// Of a register that an instruction under a guard made a sine's argument in turns.
+    struct GuardedSine {
+        unsigned guard = 0; ///< as predicate_index()
+        bool negated = false, flushes = false;
+    };
+    std::map<unsigned, GuardedSine> guarded_sines_;
+    std::set<unsigned> reciprocals_; ///< numbers of what MUFU.RCP gave
     /// Number of a product of one: which, and the other factor.
     std::map<unsigned, std::pair<unsigned, std::string>> reciprocal_products_;
     std::string collective_mask_;

@@ -550,7 +550,9 @@ std::string Lifter::as_register(const Condition& condition) {
 void Lifter::write_predicate(const Operand& operand, const std::string& value) {
     if (operand.kind == Kind::none || operand.index == true_predicate) return;
     const bool uniform = operand.kind == Kind::uniform_predicate;
-    carries_[operand.index + (uniform ? 8u : 0u)].known = false;
+    const unsigned written = predicate_index(operand.index, uniform);
+    carries_[written].known = false;
+    std::erase_if(guarded_sines_, [&](const auto& one) { return one.second.guard == written; });
     emit_guarded("mov.pred " + ((uniform ? "%up" : "%p") + std::to_string(operand.index)) + ", " + value);
 }
 void Lifter::write_predicate(const Operand& operand, bool value) {
@@ -584,6 +586,7 @@ void Lifter::write_index(unsigned index, Value value) {
     check_is_result(index);
     pairs_.reset(index / 2);
     pairs_.reset(window_high_bits + index);
+    forget_sine_argument(index);
     Register& known = registers_[index];
     known = Register{};
     if (value.is_window_high && current_->guard == true_predicate && !current_->guard_negated) {
@@ -664,6 +667,7 @@ void Lifter::write_pair(const Operand& operand, int wide) {
         if (const auto bits = wide_constants_.find(wide); bits != wide_constants_.end())
             known.constant = std::uint32_t(bits->second >> 32 * half);
         pairs_.reset(window_high_bits + index + half);
+        forget_sine_argument(index + half);
     }
     pairs_.set(index / 2);
 }

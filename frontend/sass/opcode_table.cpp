@@ -213,7 +213,7 @@ private:
         if (take(':')) spec.type = text_[at_++];
         if (take('?')) spec.optional = true;
         if (take('p')) spec.always_from_blackwell = true;
-        for (const char word : {'x', 'e', 'm', 'r', 'c', 'w'})
+        for (const char word : {'x', 'e', 'm', 'r', 'c', 'w', 'o'})
             if (take(word)) spec.only_with = word;
         if (peek() == '.') {
             spec.suffix = int(form_.modifiers.size());

@@ -48,7 +48,8 @@ struct OperandSpec {
     char type = 0; ///< the letter behind the colon
     bool optional = false;
     bool always_from_blackwell = false; ///< printed from sm_100 on, though optional
-    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c), .DEPBAR (w) only
+    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c), .DEPBAR (w) only, or
+                        ///< where the predicate in bits 81 to 83 is not the true one (o)
     bool is_signed = false;
     BitField field;             ///< registers and predicates: the first bit is all that counts
     std::uint8_t registers = 0; ///< how many it takes; 0: as modifiers say, float_size: as bits 75 to 77 say

@@ -105,6 +105,18 @@ TEST_CASE("machine code: bytes by an index of 32 bits") {
     }
 }
 
+TEST_CASE("machine code: sines multiplied in another block or under a guard, minima of halves with predicates") {
+    driver_test::context();
+    for (const char* kernel : {"sine_in_arms", "sine_behind_branch", "sine_in_loop", "sine_of_turns", "halves_with_predicates"}) {
+        const std::vector<std::uint32_t> expected = results("parted_sines.ptx", kernel);
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 100);
+        for (const char* file : {"parted_sines.sm_80.cubin", "parted_sines.sm_90.cubin"}) {
+            CAPTURE(kernel, file);
+            CHECK(results(file, kernel) == expected);
+        }
+    }
+}
+
 TEST_CASE("machine code: quotients, remainders, reciprocals and roots") {
     driver_test::context();
     for (const char* kernel : {"quotients_u32", "remainders_u32", "both_u32", "by_threads_u32", "quotients_s32", "remainders_s32", "both_s32", "by_threads_s32",
@@ -340,6 +352,13 @@ TEST_CASE("machine code: kernels launch kernels") {
         CHECK(cuMemFree_v2(sums) == 0);
         CHECK(cuModuleUnload(module) == 0);
     }
+}
+
+TEST_CASE("machine code: questions to the device runtime") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("device_questions.ptx", "questions");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 5);
+    CHECK(results("device_questions.sm_90.cubin", "questions") == expected);
 }
 
 TEST_CASE("machine code: managed variables") {
