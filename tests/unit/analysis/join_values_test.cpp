@@ -92,3 +92,37 @@ TEST_CASE("machine code's parameters leave loops") {
     CHECK(sums == 1);     // the place that is another one in each round
     CHECK(measures == 1); // the clock
 }
+
+TEST_CASE("machine code's 64-bit numbers of two halves are one number each") {
+    // How many are still put together of halves.
+    const auto packs = [](const std::string& text) {
+        auto loader = ptx::ModuleLoader::load(".version 8.0\n.target sm_90, debug\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q)\n{\n"
+                                              ".reg .b32 %r<32>; .reg .b64 %rd<16>; .reg .pred %p<4>;\nld.param.b64 %rd1, [p]; ld.param.b64 %rd2, [q];"
+                                              "mov.b64 {%r1, %r2}, %rd1; mov.b64 {%r3, %r4}, %rd2; mov.u32 %r0, %tid.x; mul.wide.s32 %rd3, %r0, 16; mov.b64 {%r5, %r6}, %rd3;" +
+                                                  text + "mov.b64 %rd9, {%r10, %r11}; st.global.b32 [%rd9], %r0; ret;\n}\n",
+                                              "test");
+        REQUIRE(loader->ok());
+        translator::GraphOptions options;
+        options.shape.ntid = {32, 1, 1};
+        const translator::FunctionGraph graph = translator::build_graph(*loader, *loader->module().find_function("k"), options);
+        translator::verify_graph(graph);
+        std::size_t found = 0;
+        for (const auto& block : graph.blocks)
+            for (const auto& instruction : block.instructions) found += instruction.inst.form == ptx::FormId::mov_pack;
+        return found;
+    };
+    const std::string sum = "add.s32 %r10, %r5, %r1; setp.lt.u32 %p1, %r10, %r5; selp.b32 %r12, 1, 0, %p1; add.s32 %r13, %r6, %r2;";
+    CHECK(packs(sum + "add.s32 %r11, %r13, %r12;") == 0);
+    CHECK(packs(sum + "mov.b32 %r11, %r13;") == 1);                                                   // without its carry
+    CHECK(packs(sum + "setp.lt.u32 %p2, %r10, %r6; selp.b32 %r14, 1, 0, %p2; add.s32 %r11, %r13, %r14;") == 1); // another one
+    CHECK(packs(sum + "selp.b32 %r14, 0, 1, %p1; add.s32 %r11, %r13, %r14;") == 1);
+    CHECK(packs("add.s32 %r10, %r5, %r1; add.s32 %r13, %r6, %r2; cvt.u64.u32 %rd4, %r5; cvt.u64.u32 %rd5, %r1; add.u64 %rd6, %rd4, %rd5; mov.b64 {%r14, %r15}, %rd6;"
+                "setp.ge.u32 %p1, %r15, 1; selp.b32 %r12, 1, 0, %p1; add.s32 %r11, %r13, %r12;") == 0);
+    const std::string shifted = "shl.b64 %rd4, %rd3, 2; mov.b64 {%r14, %r11}, %rd4;";
+    CHECK(packs(shifted + "shl.b32 %r10, %r5, 2;") == 0);
+    CHECK(packs(shifted + "shl.b32 %r10, %r5, 3;") == 1);
+    CHECK(packs(shifted + "shl.b32 %r10, %r6, 2;") == 1);
+    CHECK(packs("or.b32 %r10, %r5, 8; mov.b32 %r11, %r6;") == 0);
+    CHECK(packs("or.b32 %r10, %r5, 8; mov.b32 %r11, %r4;") == 1);
+    CHECK(packs("mov.b32 %r10, %r5; mad.lo.s32 %r11, %r1, %r3, %r6;") == 1); // above the lower half
+}

@@ -41,8 +41,9 @@ void find_calls(FunctionGraph& graph) {
 /// products and sums fuse.
 void join_what_was_parted(FunctionGraph& graph, const BlockShape& shape) {
     for (unsigned round = 0; round < 3; ++round) {
-        const bool has_joined = join_halves(graph), has_equal = join_equal_values(graph);
-        if (!has_joined && !has_equal) break;
+        const bool has_joined = join_halves(graph), has_sums = join_half_sums(graph);
+        const bool has_equal = join_equal_values(graph);
+        if (!has_joined && !has_sums && !has_equal) break;
         simplify(graph, shape);
     }
     if (branch_at_guards(graph)) simplify(graph, shape);

@@ -21,6 +21,8 @@ void write_ors_as_sums(FunctionGraph& graph);
 bool join_equal_values(FunctionGraph& graph);
 /// Makes 64-bit phis of those of two halves. Likewise.
 bool join_halves(FunctionGraph& graph);
+/// Makes 64-bit sums of those of two halves and a carry. Likewise.
+bool join_half_sums(FunctionGraph& graph);
 
 /// Makes branches around loads and stores under one predicate. Likewise.
 bool branch_at_guards(FunctionGraph& graph);
