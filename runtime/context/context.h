@@ -95,6 +95,7 @@ public:
     /// unused. A fault's sticky code.
     Status after_wait();
 
+    /// As cuCtxGetFlags tells them: memory of the host is always mapped.
     unsigned flags() const;
     Status set_flags(unsigned flags); ///< cuCtxSetFlags
     unsigned api_version() const { return 3020; }

@@ -24,6 +24,8 @@ struct WarpValues {
     std::uint32_t b[32]{}, c[32]{}, predicate[32]{};
 };
 
+/// One CTA whose steps are fibers (or which is one fiber as a whole), on one worker's thread: nothing of it is
+/// thread-safe. The scheduler chooses which of its fibers runs; the services below suspend the fiber that calls them.
 class FiberCta {
 public:
     /// Named ones; behind them those of the warpgroups (kind 5 of barrier()).
@@ -55,6 +57,7 @@ public:
     Reconvergence& reconvergence() { return reconvergence_; }
     bool is_whole() const { return run_whole_ != nullptr; }
     bool has_exited(std::uint32_t step) const { return is_whole() ? finished() : steps_[step].finished; }
+    /// What a step waits for, for reports of hangs.
     Wait wait_of(std::uint32_t step) const;
     /// Of a CTA that is one fiber: a step waits, until the fiber goes on from where it gives its turn away next.
     void note_wait(std::uint32_t step, const Wait& wait) { noted_.emplace_back(step, wait); }

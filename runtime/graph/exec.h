@@ -43,6 +43,7 @@ struct InstantiateReport {
     InstantiateResult result = InstantiateResult::success;
     const Node* node = nullptr;
 };
+/// Why an update failed, and at which node.
 struct UpdateReport {
     UpdateResult result = UpdateResult::success;
     const Node *node = nullptr, *from = nullptr; ///< of the graph that was to be the new one
@@ -54,6 +55,7 @@ public:
     /// CUgraphInstantiate_flags.
     enum Flags : unsigned { auto_free = 1, upload = 2, device_launch = 4, node_priority = 8, all_flags = 15 };
 
+    /// Of a copy of `graph`, which may change or go afterwards. `report` is set where the graph itself is to blame.
     static Status instantiate(const std::shared_ptr<Graph>& graph, std::uint64_t flags, InstantiateReport& report,
                               std::shared_ptr<GraphExec>& exec);
     /// Removes the handle; what runs goes on.
@@ -66,6 +68,8 @@ public:
     std::shared_ptr<Graph> copy_of_graph() const;
     bool has_memory_nodes() const { return !allocations_.empty() || !frees_.empty(); }
 
+    /// Puts a run of what it is now into `stream`, and returns; launches of one GraphExec follow each other, whatever
+    /// their streams. A stream that captures refuses it.
     Status launch(Stream& stream);
     /// cuGraphUpload: counts the memory that its launches will need.
     void reserve_memory() const;

@@ -34,6 +34,7 @@ public:
         Node* node;
         EdgeData data;
     };
+    /// For Graph::add(), which links it.
     Node(Graph& graph, NodeWork work, std::uint64_t copy_of = 0);
 
     NodeType type() const { return type_of(work); }
@@ -65,8 +66,10 @@ public:
 
     Graph() = default;
     ~Graph();
+    /// Empty, and with a handle.
     static std::shared_ptr<Graph> create(Owner owner = Owner::program);
 
+    /// In the order in which they were added.
     const std::vector<std::shared_ptr<Node>>& nodes() const { return nodes_; }
     Owner owner() const { return owner_; }
     void set_owner(Owner owner, Graph* parent) { owner_ = owner, parent_ = parent; }

@@ -45,6 +45,7 @@ enum class NodeType : std::uint8_t {
 /// CUlaunchAttributeValue, as given.
 using LaunchAttribute = std::array<std::uint64_t, 8>;
 
+/// A launch. The parameters are copied when the node gets them.
 struct KernelWork {
     std::shared_ptr<Module> module; ///< keeps the function
     Function* function = nullptr;
@@ -56,9 +57,10 @@ struct KernelWork {
     /// To the parameters, and how large they are, for who asks for them as they were given.
     mutable std::vector<void*> pointers;
     mutable std::size_t size = 0;
-    Context& context() const;
+    Context& context() const; ///< of `function`
 };
 
+/// A copy between the ends of `box`, which were checked when the node got them.
 struct CopyWork {
     CopyBox box;
     Context* context = nullptr;
@@ -66,6 +68,7 @@ struct CopyWork {
     std::array<std::shared_ptr<void>, 2> arrays; ///< that they lie in; null: none
 };
 
+/// `height` rows of `width` elements of 1, 2 or 4 bytes each get `value`; `pitch`: from row to row, in bytes.
 struct FillWork {
     DevicePointer to = 0;
     std::size_t pitch = 0, width = 0, height = 1;
@@ -74,15 +77,18 @@ struct FillWork {
     Context* context = nullptr;
 };
 
+/// A call of the program's function on a thread of the runtime's; it may not call the driver.
 struct HostWork {
     void (*function)(void*) = nullptr;
     void* data = nullptr;
 };
 
+/// A graph as one node.
 struct ChildWorkOfGraph {
     std::shared_ptr<Graph> graph; ///< the node's own
 };
 
+/// Events of the program, which may destroy them before the graph.
 struct EventRecordWork {
     std::shared_ptr<Event> event;
 };
@@ -90,6 +96,7 @@ struct EventWaitWork {
     std::shared_ptr<Event> event;
 };
 
+/// Memory that has its address from the node's making on and is there from AllocateWork to FreeWork of it.
 struct AllocateWork {
     std::shared_ptr<GraphMemory> memory;
     MemoryPlace place;
@@ -117,6 +124,8 @@ struct SemaphoreWork {
 struct SemaphoreSignalWork : SemaphoreWork {};
 struct SemaphoreWaitWork : SemaphoreWork {};
 
+/// Bodies that `value` chooses when the node's turn comes (and again after each round of while_nonzero). The node owns
+/// them.
 struct ConditionalWork {
     enum class Kind : std::uint8_t { if_nonzero, while_nonzero, select };
     std::shared_ptr<ConditionalValue> value;
@@ -131,6 +140,7 @@ using NodeWork = std::variant<KernelWork, CopyWork, FillWork, HostWork, ChildWor
                               EventRecordWork, SemaphoreSignalWork, SemaphoreWaitWork, AllocateWork, FreeWork,
                               MemoryOperationsWork, ConditionalWork>;
 
+/// The variant's alternatives stand in NodeType's order.
 inline NodeType type_of(const NodeWork& work) {
     return static_cast<NodeType>(work.index());
 }

@@ -17,21 +17,28 @@ namespace ptarmigan::runtime {
 class Context;
 class Stream;
 
+/// cuMemAlloc, in bytes. out_of_memory where the device's memory is spent (what pools keep unused is given up first).
 Status memory_allocate(Context& context, std::size_t size, DevicePointer& pointer);
 /// Pitch is a multiple of 512. element_size must be 4, 8 or 16.
 Status memory_allocate_pitch(Context& context, std::size_t width, std::size_t height, unsigned element_size,
                              DevicePointer& pointer, std::size_t& pitch);
 /// cuMemFree: waits for the context's work first. 0 is fine.
 Status memory_free(Context& context, DevicePointer pointer);
+/// In bytes; free: what no allocation of the device has, whatever the host has left.
 Status memory_info(Context& context, std::size_t& free, std::size_t& total);
 /// The allocation around `pointer`; not_found otherwise.
 Status memory_address_range(DevicePointer pointer, DevicePointer& base, std::size_t& size);
 
 /// flags: 1 portable, 2 device map, 4 write combined. 0 bytes: success and null.
 Status host_allocate(Context& context, std::size_t size, unsigned flags, void*& pointer);
+/// Waits for the context's work first. Null is fine; invalid_value for what host_allocate() did not give.
 Status host_free(Context& context, void* pointer);
+/// Memory of the program's own, which it keeps. flags: as above, or 8 read only. invalid_value unless all of it is
+/// mapped and may be accessed so.
 Status host_register(Context& context, void* pointer, std::size_t size, unsigned flags);
+/// Waits for the context's work first. `pointer`: as it was registered.
 Status host_unregister(Context& context, void* pointer);
+/// Both for memory of host_allocate() or host_register(), at any place inside; invalid_value for other.
 Status host_device_pointer(void* host, unsigned flags, DevicePointer& pointer);
 Status host_flags(void* host, unsigned& flags);
 /// flags: 1 attach global, 2 attach host.
@@ -70,6 +77,7 @@ struct CopyBox {
     End source, destination;
     std::size_t width_bytes = 0, height = 1, depth = 1;
 };
+/// Like the two above, of boxes. A box without bytes: success.
 Status memory_copy(Stream& stream, const CopyBox& box, bool blocking, Reach reach = Reach::of_caller);
 Status check_copy(const CopyBox& box);
 

@@ -38,6 +38,7 @@ class Dispatcher {
 public:
     static Dispatcher& get();
 
+    /// Called by a stream's constructor and destructor only. What a removed stream had been given still runs.
     void add_stream(Stream* stream);
     void remove_stream(Stream* stream);
 
@@ -59,7 +60,9 @@ public:
     std::shared_ptr<Operation> promise(const Stream& stream) const;
     void keep(const std::shared_ptr<Operation>& promised);
 
+    /// What `stream` was given last, done or not; null: nothing yet.
     std::shared_ptr<Operation> last(const Stream& stream) const;
+    /// What `stream` is given from now on waits for `operation`, too.
     void add_wait(Stream& stream, std::shared_ptr<Operation> operation);
     /// True if an operation submitted to `stream` now could start at once.
     bool idle(const Stream& stream) const;

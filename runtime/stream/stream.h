@@ -26,6 +26,7 @@ struct Operation; ///< dispatcher.h
 /// What one operation does. Runs on any thread; its Status is ignored (faults go to the context).
 using Work = std::function<void()>;
 
+/// The two default streams, and the program's: non_blocking ones are in no order with the legacy one.
 enum class StreamKind : std::uint8_t { legacy, per_thread, blocking, non_blocking };
 
 /// Thread-safe. Destroying a stream lets its operations finish.
@@ -141,6 +142,7 @@ public:
         std::shared_ptr<Clock::time_point> time;
         std::uint64_t shared_record = 0; ///< its number for other processes
     };
+    /// Of the last record; without an operation before the first.
     Mark mark() const;
     /// The event has been recorded where `mark` says: by a graph.
     void set_mark(Mark mark);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses in local memory that is interleaved by lane; analysis/interleave_locals.h says where a place lies.
+// Addresses in local memory that is interleaved by lane; analysis/build/interleave_locals.h says where a place lies.
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

@@ -11,6 +11,7 @@
 
 namespace ptarmigan::translator {
 
+/// Of one function while it is emitted, by one thread. clear() forgets all in constant time.
 class KnownValues {
 public:
     /// What was known at one time; each is to be gone back to, the last one first.
@@ -30,6 +31,7 @@ public:
     }
     void clear() { stamp_ = ++last_stamp_; }
 
+    /// From here on changes can be taken back, by go_back() of the mark.
     Mark mark() {
         ++marks_;
         return {changes_.size(), stamp_};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops in which steps take turns: a step saves what is live at the loop's header and returns, and finds its way back
-// there when it is called again. See analysis/plan_turns.h.
+// there when it is called again. See analysis/loops/plan_turns.h.
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

@@ -54,7 +54,7 @@ Value* canonical_nan(Value* like);
 /// `condition ? a : b`. Of halves by their bits: see absolute().
 Value* choose(Ir& ir, Value* condition, Value* a, Value* b);
 /// NaN lanes become the canonical NaN. For double the operand's payload survives on the hardware: unchanged.
-/// nan_canonicalization.cpp moves these selects from inside arithmetic chains to where bits are looked at.
+/// sink_nan_canonicalization.cpp moves these selects from inside arithmetic chains to where bits are looked at.
 Value* canonicalize(Ir& ir, Value* value);
 Value* absolute(Ir& ir, Value* value);
 Value* negate(Ir& ir, Value* value);

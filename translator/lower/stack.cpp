@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread's stack in local memory (manual 9.7.17), as analysis/place_stack.cpp leaves it: stacksave gives where it
-// starts, alloca gets the stack pointer less the size.
+// The thread's stack in local memory (manual 9.7.17), as analysis/build/place_stack.cpp leaves it: stacksave gives
+// where it starts, alloca gets the stack pointer less the size.
 #include "translator/analysis/graph/function_graph.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/lane_math.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products and sums fuse (analysis/contract_products.cpp); what ptxas 13.0 makes of the same lines for sm_90.
+// Which products and sums fuse (analysis/arithmetic/contract_products.cpp); what ptxas 13.0 makes of the same lines for sm_90.
 #include "host_float.h"
 #include "statement_runner.h"
 

@@ -16,6 +16,7 @@ Edges successor_edges(const FunctionGraph& graph);
 /// Blocks reachable from `entry`, each before its successors but for retreating edges.
 std::vector<BlockId> reverse_post_order(const Edges& successors, BlockId entry);
 
+/// Of the blocks that can be reached from `entry`; a snapshot, which does not follow changes of the graph.
 class DominatorTree {
 public:
     DominatorTree() = default;
@@ -28,9 +29,11 @@ public:
     }
     BlockId parent(BlockId block) const { return parent_[block]; } ///< no_block for the entry
     const std::vector<BlockId>& order() const { return order_; }   ///< reverse post order
+    /// In order(); no_block if it can't be reached.
     std::uint32_t position(BlockId block) const { return number_[block]; }
     const std::vector<BlockId>& children(BlockId block) const { return children_[block]; }
     const std::vector<BlockId>& parents() const { return parent_; }
+    /// The lowest block that dominates both, which can be reached.
     BlockId common(BlockId a, BlockId b) const;
 
 private:

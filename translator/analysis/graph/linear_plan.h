@@ -26,6 +26,7 @@ struct MaskSource {
     BlockId block = no_block;
 };
 
+/// What masked execution does at a block, and where it goes then.
 struct BlockPlan {
     MaskSource mask;
     bool needs_skip_check = false; ///< may be reached with no active lane: test the mask and go to skip_to
@@ -38,6 +39,7 @@ struct BlockPlan {
     std::uint32_t loop = no_loop; ///< innermost loop
 };
 
+/// The layout of one region; verify_plan() has its invariants.
 struct LinearPlan {
     RegionView region;
     bool reducible = true;         ///< false: masks can't express it, use program counters

@@ -19,6 +19,7 @@ struct RegionGraph {
 
     bool is_back_edge(BlockId from, BlockId to) const { return position[to] <= position[from]; }
 };
+/// Leaves `graph` as it is; `view` says which blocks and where it is cut.
 RegionGraph region_graph(const FunctionGraph& graph, const RegionView& view);
 
 /// Outcome of simulating masked execution over the order, for given divergent branches.
@@ -30,6 +31,7 @@ struct PendingFlow {
     std::vector<std::vector<BlockId>> jump_to; ///< by block and successor
     std::vector<BlockId> skip_to;              ///< by block: where control goes when no lane is active there
 };
+/// `divergent_branch`: by block. Asked again and again while shapes are raised.
 PendingFlow simulate(const RegionGraph& region, const std::vector<bool>& divergent_branch);
 
 } // namespace ptarmigan::translator
