@@ -228,7 +228,7 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
             errors.push_back("The texture mode of '" + unit->name() + "' differs from that of '" +
                              units.front()->name() + "'");
     }
-    if (size > max_text) errors.push_back("The texts are too large to be linked");
+    if (size > max_text) errors.emplace_back("The texts are too large to be linked");
 }
 
 } // namespace

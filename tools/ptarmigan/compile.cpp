@@ -158,7 +158,8 @@ void add_compile_command(CLI::App& app, int& exit_code) {
         ->allow_extra_args(false);
     command->add_option("--cache-dir", options->cache_dir,
                         "the folder (default: PTARMIGAN_CACHE_DIR, see `ptarmigan cache path`)");
-    command->add_option("--target", options->target, "as PTARMIGAN_TARGET: host, x86-64-v3, x86-64-v4 or aarch64");
+    command->add_option("--target", options->target,
+                        "as PTARMIGAN_TARGET: host, x86-64-v3, x86-64-v4, sapphirerapids or aarch64");
     command->add_option("--jobs,-j", options->jobs, "kernels at a time (default: the CPUs)")
         ->check(CLI::Range(1u, 1024u));
     command->add_flag("--record", options->record, "run the program, and keep what it launches");

@@ -6,7 +6,7 @@
 
 namespace ptarmigan::translator {
 
-/// Lanes that run one by one wait for those that a GPU has in step with them: analysis/hand_over_points.h.
+/// Lanes that run one by one wait for those that a GPU has in step with them: analysis/waits/hand_over_points.h.
 void GraphEmitter::emit_hand_over(std::uint32_t point) {
     if (width_ != 1 || !unit_.fiber_form) return; // marked for a form that was not taken
     call_service(offsetof(abi::Services, reconverge), ir_.getVoidTy(),
