@@ -62,6 +62,7 @@ std::string Lifter::cluster_address(const Operand& place) {
 /// turn, or knows that one lane is here, or that doing it again changes nothing: there each lane does it for itself.
 void Lifter::emit_once(const std::string& statement) {
     if (is_by_hand_) {
+        finish_together();
         const std::string here = lanes_here(), below = temporary(), lowest = temporary(), own = temporary(),
                           leads = predicate_temporary();
         emit("sub.s32 " + below + ", 0, " + here);
@@ -75,6 +76,17 @@ void Lifter::emit_once(const std::string& statement) {
         return;
     }
     emit_of_lane(statement);
+}
+
+/// Before what one lane does or announces for all in code whose uniform instructions are the warp's. Such code has no
+/// barrier of the warp between the stores of all lanes and the copy that reads them, or the arrival that says that they
+/// are done: a GPU's lanes issue each instruction together. Here one lane may be ahead of the others.
+/// Who is here is asked anew: of an answer from before a barrier of the block it is not known that they are all (see
+/// meets_in_part()).
+void Lifter::finish_together() {
+    if (!is_by_hand_) return;
+    lanes_here_.clear();
+    emit("bar.warp.sync " + lanes_here());
 }
 
 /// What a uniform instruction does for the lane whose turn it is.
@@ -126,6 +138,7 @@ void Lifter::barrier_arrive(const Instruction& inst) {
     const bool anywhere = inst.has("RED");
     const Operand& count = inst.operands[2];
     if (inst.has("TMASK")) refuse_here();
+    finish_together();
     if (inst.has("A0TR") || inst.has("A0TX")) {
         if (!anywhere || inst.has("OPTOUT")) refuse_here();
         emit_guarded(std::string(inst.has("A0TR") ? "mbarrier.expect_tx" : "mbarrier.complete_tx") +

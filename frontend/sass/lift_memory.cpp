@@ -471,6 +471,7 @@ void Lifter::fence(const Instruction& inst) {
                         : inst.has("SYS") || inst.has("VC") ? ".sys"
                                                             : nullptr;
     if (scope == nullptr || inst.has("MMIO")) refuse_here();
+    finish_together(); // one lane may tell others of what all have done
     emit_guarded(std::string(inst.has("ALL") ? "fence.acq_rel" : "fence.sc") + scope);
 }
 

@@ -92,10 +92,11 @@ std::string tier_of(const Grid& grid) {
 void log_ended(Grid& grid) {
     const abi::LaunchContext& launch = grid.launch;
     log(LogLevel::trace,
-        fmt::format("grid {}: {}, {} code, {} CTAs of {} threads, {} shared bytes each, {} workers; {} {}",
-                    launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"),
-                    fmt::join(launch.ntid, "x"), launch.shared_size, grid.next_worker.load(std::memory_order_relaxed),
-                    grid.stopped() ? "fault after" : "ran for", elapsed(grid.start)));
+        fmt::format(
+            "grid {}: {}, {} code, {} CTAs of {} threads in clusters of {}, {} shared bytes each, {} workers; {} {}",
+            launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"), fmt::join(launch.ntid, "x"),
+            grid.cluster_size, launch.shared_size, grid.next_worker.load(std::memory_order_relaxed),
+            grid.stopped() ? "fault after" : "ran for", elapsed(grid.start)));
 }
 
 /// Of quick code's time, what this thread took.
