@@ -25,6 +25,8 @@ struct Situation {
     Situation apart() const { return {depth + 1, false, "", false}; }
 };
 
+/// An expression draws at most once, or has its draws in one list or one after another: in which order the operands of + and
+/// arguments are evaluated differs between compilers and CPUs, and a seed means the same program everywhere.
 class Builder {
 public:
     Builder(std::uint32_t seed, Flavour flavour, const RowChooser& rows, Version version, Target target, const std::set<unsigned>& without);
@@ -40,7 +42,9 @@ private:
     std::string label(const char* kind) { return std::string("$") + kind + text_of(labels_++); }
     bool one_in(unsigned n) { return random_.below(n) == 0; }
     bool portable() const { return flavour_ == Flavour::portable; }
-    std::string guard() { return one_in(6) ? (one_in(2) ? "@" : "@!") + predicate() + " " : std::string(); }
+    /// "@" and a predicate of `taken`, or "@!" and that.
+    std::string guarded_by(const std::string& taken) { return (one_in(2) ? "@" : "@!") + taken; }
+    std::string guard() { return one_in(6) ? guarded_by(predicate()) + " " : std::string(); }
     std::string predicate() { return writer_.any_register(ScalarType::pred); }
     std::string word() { return writer_.any_register(ScalarType::u32); }
     std::string wide() { return writer_.any_register(ScalarType::u64); }

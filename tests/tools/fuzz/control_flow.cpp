@@ -23,7 +23,8 @@ void Builder::conditional(const Situation& here) {
     const bool uniform = !here.members.empty() && one_in(2);
     const Situation inner = uniform ? here.inside() : here.apart();
     const std::string otherwise = label("else"), end = label("end"), taken = condition(uniform);
-    line((one_in(2) ? "@" : "@!") + taken + (uniform && one_in(3) ? " bra.uni " : " bra ") + otherwise + ";");
+    const char* branch = uniform && one_in(3) ? " bra.uni " : " bra ";
+    line(guarded_by(taken) + branch + otherwise + ";");
     block(1 + random_.below(4), inner);
     if (one_in(2)) {
         line("bra " + end + ";");
@@ -46,10 +47,13 @@ void Builder::loop(const Situation& here) {
     else line("and.b32 " + counter + ", " + word() + ", 3;");
     const bool tests_first = one_in(2);
     if (tests_first) line("setp.eq.u32 %n, " + counter + ", 0; @%n bra " + end + ";");
-    if (one_in(5)) line((one_in(2) ? "@" : "@!") + condition(uniform) + " bra " + next + ";"); // a second entry
+    if (one_in(5)) line(guarded_by(condition(uniform)) + " bra " + next + ";"); // a second entry
     line(head + ":");
     block(1 + random_.below(4), inner);
-    if (one_in(2)) line((one_in(2) ? "@" : "@!") + condition(uniform) + " bra " + (one_in(2) ? next : end) + ";");
+    if (one_in(2)) {
+        const std::string& target = one_in(2) ? next : end;
+        line(guarded_by(condition(uniform)) + " bra " + target + ";");
+    }
     if (one_in(3)) block(1 + random_.below(2), inner);
     line(next + ":");
     line("sub.u32 " + counter + ", " + counter + ", 1; setp.gt.s32 %n, " + counter + ", 0; @%n bra " + head + ";");
@@ -65,12 +69,18 @@ void Builder::tangle(const Situation& here) {
     std::vector<std::string> labels;
     for (unsigned i = 0; i < count; ++i) labels.push_back(label("step"));
     line("mov.u32 " + counter + ", " + text_of(2 + random_.below(4)) + ";");
-    for (unsigned i = random_.below(3); i != 0; --i) line("@" + condition(uniform) + " bra " + labels[random_.below(count)] + ";");
+    for (unsigned i = random_.below(3); i != 0; --i) {
+        const std::string& target = labels[random_.below(count)];
+        line("@" + condition(uniform) + " bra " + target + ";");
+    }
     for (unsigned i = 0; i < count; ++i) {
         line(labels[i] + ":");
         block(1 + random_.below(2), inner);
         line("sub.u32 " + counter + ", " + counter + ", 1; setp.eq.u32 %n, " + counter + ", 0; @%n bra " + end + ";");
-        if (one_in(2)) line((one_in(2) ? "@" : "@!") + condition(uniform) + " bra " + labels[random_.below(count)] + ";");
+        if (one_in(2)) {
+            const std::string& target = labels[random_.below(count)];
+            line(guarded_by(condition(uniform)) + " bra " + target + ";");
+        }
         if (i + 1 == count) line("bra " + labels[random_.below(count)] + ";"); // else falls through
     }
     line(end + ":");
@@ -101,8 +111,10 @@ void Builder::choice(const Situation& here) {
 /// The lanes with a predicate and those without go different ways and know of each other; both ways have collectives.
 void Builder::split(const Situation& here) {
     const std::string some = "%m" + text_of(masks_++), others = "%m" + text_of(masks_++), otherwise = label("others"), end = label("joined");
-    line("setp.ne.u32 %n, " + word() + ", " + word() + ";");
-    line("and.b32 %x0, %t, " + text_of(1 + random_.below(31)) + "; setp.eq.and.u32 %n, %x0, " + text_of(random_.below(3)) + ", %n;");
+    const std::string right = word(), left = word();
+    line("setp.ne.u32 %n, " + left + ", " + right + ";");
+    const unsigned remainder = random_.below(3), mask = 1 + random_.below(31);
+    line("and.b32 %x0, %t, " + text_of(mask) + "; setp.eq.and.u32 %n, %x0, " + text_of(remainder) + ", %n;");
     line("vote.sync.ballot.b32 " + some + ", %n, " + here.members + ";");
     line("not.b32 " + others + ", " + some + "; and.b32 " + others + ", " + others + ", " + here.members + ";");
     line("@!%n bra " + otherwise + ";");
@@ -117,7 +129,7 @@ void Builder::split(const Situation& here) {
 }
 
 void Builder::leave() {
-    const std::string taken = (one_in(2) ? "@" : "@!") + condition(false);
+    const std::string taken = guarded_by(condition(false));
     if (in_function_) line(taken + " ret;");
     else if (one_in(4)) line(taken + (one_in(2) ? " exit;" : " ret;")); // leaves nothing behind
     else line(taken + " bra $finish;");
@@ -136,8 +148,13 @@ void Builder::call() {
     line("{ .param .b32 a0; .param .b64 a1; .param .b64 a2; .param .b64 a3; .param .align 8 .b8 a4[16]; .param .b32 r0;");
     line(which == 2 ? "and.b32 %x0, " + word() + ", 3; st.param.b32 [a0], %x0;" : "st.param.b32 [a0], " + word() + ";");
     line("st.param.b64 [a1], " + wide() + "; st.param.b64 [a2], %in; st.param.b64 [a3], %scratch;");
-    line(one_in(2) ? "st.param.v2.b32 [a4], {" + word() + ", " + word() + "}; st.param.b64 [a4+8], " + wide() + ";"
-                   : "st.param.b64 [a4], " + wide() + "; st.param.b16 [a4+8], " + writer_.any_register(ScalarType::b16) + "; st.param.b16 [a4+10], 7; st.param.b32 [a4+12], " + word() + ";");
+    if (one_in(2)) {
+        const std::string third = wide(), second = word(), first = word();
+        line("st.param.v2.b32 [a4], {" + first + ", " + second + "}; st.param.b64 [a4+8], " + third + ";");
+    } else {
+        const std::string third = word(), second = writer_.any_register(ScalarType::b16), first = wide();
+        line("st.param.b64 [a4], " + first + "; st.param.b16 [a4+8], " + second + "; st.param.b16 [a4+10], 7; st.param.b32 [a4+12], " + third + ";");
+    }
     line(condition + "call (r0), " + target + ", (a0, a1, a2, a3, a4)" + (which == functions ? ", prototype;" : ";"));
     if (condition.empty()) line("ld.param.b32 " + word() + ", [r0];"); // ptxas takes no guard here
     line("}");

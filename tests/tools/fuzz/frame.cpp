@@ -53,7 +53,8 @@ std::string Builder::initial(const Registers& registers) {
             i += count;
         }
     }
-    text += "mov.u32 %r0, %t; mov.u32 %r1, %tid.x; ld.global.b32 %r2, [%start+" + text_of(4 * random_.below(512)) + "]; mov.u32 %r3, " + text_of(random_.below(100)) + "; mul.wide.u32 %q0, %t, 8;\n";
+    const unsigned number = random_.below(100), place = 4 * random_.below(512);
+    text += "mov.u32 %r0, %t; mov.u32 %r1, %tid.x; ld.global.b32 %r2, [%start+" + text_of(place) + "]; mov.u32 %r3, " + text_of(number) + "; mul.wide.u32 %q0, %t, 8;\n";
     if (one_in(2)) text += "mov.u32 %r4, %cta; ld.global.b64 %q1, [%start+" + text_of(8 * random_.below(256)) + "]; cvt.u16.u32 %h0, %t; cvt.rn.f32.u32 %f0, %t;\n";
     text += "setp.gt.s32 %p0, %r4, %r3; setp.lt.u32 %p1, %t, " + text_of(random_.below(40)) + "; and.b32 %x0, %r1, 1; setp.eq.u32 %p2, %x0, 0; setp.gt.s32 %p3, %r2, 5;\n";
     for (const RegisterClass& c : registers.classes())

@@ -23,8 +23,10 @@ std::vector<std::uint64_t> input_words(std::size_t bytes, std::uint64_t seed) {
         0x0000000500000003, 0x4330000041e00000};
     Random random(seed);
     std::vector<std::uint64_t> words(bytes / 8);
-    for (std::size_t i = 0; i < words.size(); ++i)
-        words[i] = i % 2 ? edges[random.below(std::size(edges))] ^ (random.below(4) == 0 ? random.bits() & 7 : 0) : random.bits();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        words[i] = i % 2 ? edges[random.below(std::size(edges))] : random.bits();
+        if (i % 2 && random.below(4) == 0) words[i] ^= random.bits() & 7;
+    }
     return words;
 }
 

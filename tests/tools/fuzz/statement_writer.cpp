@@ -174,7 +174,10 @@ std::string StatementWriter::list(const OperandPattern& operand, ScalarType type
 
 std::string StatementWriter::value(const OperandPattern& operand, ScalarType type, bool wider, const Head& head) {
     const Constraint& c = operand.constraint;
-    if (c.or_predicate && one_in(2)) return (operand.may_invert && one_in(2) ? "!" : "") + any_register(ScalarType::pred);
+    if (c.or_predicate && one_in(2)) {
+        const std::string name = any_register(ScalarType::pred);
+        return operand.may_invert && one_in(2) ? "!" + name : name;
+    }
     const std::string_view opcode = form_info(head.match.form).opcode;
     const bool may_be_special = opcode == "mov" || (opcode == "cvt" && !head.has("pack") && is_integer(head.match.types[0]) && is_integer(head.match.types[1]));
     if (!operand.is_destination && !c.untyped && c.values != "none" && one_in(4)) {
