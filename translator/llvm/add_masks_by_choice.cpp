@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/add_masks_by_choice.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
@@ -37,10 +39,7 @@ PreservedAnalyses AddMasksByChoice::run(Function& function, FunctionAnalysisMana
             changed = true;
         }
     }
-    if (!changed) return PreservedAnalyses::all();
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks(changed);
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/bfloats_as_integers.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -143,9 +145,7 @@ PreservedAnalyses BfloatsAsIntegers::run(Function& function, FunctionAnalysisMan
         if (!isa<StoreInst>(move)) move->replaceAllUsesWith(PoisonValue::get(move->getType())); // of each other only
     for (Instruction* move : moves) move->eraseFromParent();
     drop_detours(function);
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

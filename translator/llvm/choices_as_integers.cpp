@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/choices_as_integers.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -39,9 +41,7 @@ PreservedAnalyses ChoicesAsIntegers::run(Function& function, FunctionAnalysisMan
         choice->replaceAllUsesWith(ir.CreateBitCast(chosen, floats));
         choice->eraseFromParent();
     }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

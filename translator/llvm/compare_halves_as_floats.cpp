@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/compare_halves_as_floats.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -39,9 +41,7 @@ PreservedAnalyses CompareHalvesAsFloats::run(Function& function, FunctionAnalysi
             ir.CreateFCmp(comparison->getPredicate(), left, widened(ir, comparison->getOperand(1))));
         comparison->eraseFromParent();
     }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/drop_idle_fences.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Function.h>
@@ -96,9 +98,7 @@ PreservedAnalyses DropIdleFences::run(Function& function, FunctionAnalysisManage
         fence->replaceAllUsesWith(fence->getArgOperand(0));
         fence->eraseFromParent();
     }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/fast_selection_forms.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
@@ -191,9 +193,7 @@ PreservedAnalyses FastSelectionForms::run(Function& function, FunctionAnalysisMa
             auto* store = dyn_cast<StoreInst>(&instruction);
             if (other || (load && part_load(*load)) || (store && part_store(*store))) instruction.eraseFromParent();
         }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/hide_bit_selectors.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
@@ -88,10 +90,7 @@ PreservedAnalyses HideBitSelectors::run(Function& function, FunctionAnalysisMana
         instruction.eraseFromParent();
         changed = true;
     }
-    if (!changed) return PreservedAnalyses::all();
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks(changed);
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/hide_repeated_loads.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Function.h>
@@ -66,10 +68,7 @@ PreservedAnalyses HideRepeatedLoads::run(Function& function, FunctionAnalysisMan
         auto* hidden = cast<Instruction>(ir.CreateFreeze(load));
         load->replaceUsesWithIf(hidden, [&](const Use& use) { return use.getUser() != hidden; });
     }
-    if (repeated.empty()) return PreservedAnalyses::all();
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks(!repeated.empty());
 }
 
 } // namespace ptarmigan::translator

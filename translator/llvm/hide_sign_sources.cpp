@@ -2,6 +2,7 @@
 #include "translator/llvm/hide_sign_sources.h"
 
 #include "translator/llvm/hidden_value.h"
+#include "translator/llvm/kept_blocks.h"
 
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
@@ -38,9 +39,7 @@ PreservedAnalyses HideSignSources::run(Function& function, FunctionAnalysisManag
         Value* zero = hidden_value(ir, ConstantInt::get(type->getElementType(), 0));
         truncation->setOperand(0, ir.CreateOr(bits, ir.CreateVectorSplat(type->getNumElements(), zero)));
     }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

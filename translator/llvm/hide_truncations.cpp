@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/hide_truncations.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -47,9 +49,7 @@ PreservedAnalyses HideTruncations::run(Function& function, FunctionAnalysisManag
             ir.CreateIntrinsic(Intrinsic::arithmetic_fence, {floats}, {ir.CreateBitCast(cast->getOperand(0), floats)});
         cast->setOperand(0, ir.CreateBitCast(hidden, cast->getSrcTy()));
     }
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks();
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/masks_as_integers.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Function.h>
@@ -196,10 +198,7 @@ bool compare_parts(Function& function) {
 PreservedAnalyses MasksAsIntegers::run(Function& function, FunctionAnalysisManager&) {
     const bool spread = spread_bits_ && spread_bits(function);
     const bool wide = WideMasks(function).run();
-    if (!compare_parts(function) && !wide && !spread) return PreservedAnalyses::all();
-    PreservedAnalyses preserved;
-    preserved.preserveSet<CFGAnalyses>();
-    return preserved;
+    return kept_blocks(compare_parts(function) || wide || spread);
 }
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/part_loads.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
@@ -32,10 +34,7 @@ PreservedAnalyses PartLoads::run(Function& function, FunctionAnalysisManager&) {
             changed = true;
         }
     }
-    if (!changed) return PreservedAnalyses::all();
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks(changed);
 }
 
 } // namespace ptarmigan::translator

@@ -2,6 +2,7 @@
 #include "translator/llvm/part_masks_and_integers.h"
 
 #include "translator/llvm/hidden_value.h"
+#include "translator/llvm/kept_blocks.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Constants.h>
@@ -188,10 +189,7 @@ private:
 } // namespace
 
 PreservedAnalyses PartMasksAndIntegers::run(Function& function, FunctionAnalysisManager&) {
-    if (!Parting().run(function)) return PreservedAnalyses::all();
-    PreservedAnalyses kept;
-    kept.preserveSet<CFGAnalyses>();
-    return kept;
+    return kept_blocks(Parting().run(function));
 }
 
 } // namespace ptarmigan::translator

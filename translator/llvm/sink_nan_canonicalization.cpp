@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/sink_nan_canonicalization.h"
 
+#include "translator/llvm/kept_blocks.h"
+
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
@@ -319,10 +321,7 @@ private:
 
 PreservedAnalyses SinkNanCanonicalization::run(Function& function, FunctionAnalysisManager& analyses) {
     Rewriter rewriter(function, analyses.getResult<LoopAnalysis>(function));
-    if (!rewriter.run()) return PreservedAnalyses::all();
-    PreservedAnalyses preserved;
-    preserved.preserveSet<CFGAnalyses>();
-    return preserved;
+    return kept_blocks(rewriter.run());
 }
 
 } // namespace ptarmigan::translator
