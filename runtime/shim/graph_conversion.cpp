@@ -3,6 +3,7 @@
 
 #include "runtime/graph/graph_memory.h"
 #include "runtime/graph/program.h"
+#include "runtime/shim/kernel_attributes.h"
 #include "runtime/shim/value_steps.h"
 #include "runtime/texture/array.h"
 
@@ -288,31 +289,6 @@ Status make_work(const CUDA_MEM_FREE_NODE_PARAMS& given, runtime::FreeWork& work
     return work.memory ? Status::success : Status::invalid_value;
 }
 
-runtime::EdgeData make_edge(const CUgraphEdgeData& given) {
-    return {given.from_port, given.to_port, given.type};
-}
-
-CUgraphEdgeData edge_of(const runtime::EdgeData& data) {
-    return {data.from_port, data.to_port, data.type, {}};
-}
-
-Status make_links(const runtime::Graph& graph, const CUgraphNode* nodes, const CUgraphEdgeData* data, std::size_t count,
-                  std::vector<Node::Link>& links, Repeated repeated) {
-    links.clear();
-    if (count > 0 && !nodes) return Status::invalid_value;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto node = find_handle<Node>(nodes[i]);
-        if (!node || node->graph() != &graph) return Status::invalid_value;
-        const runtime::EdgeData edge = data ? make_edge(data[i]) : runtime::EdgeData{};
-        if (std::any_of(links.begin(), links.end(), [&](const Node::Link& link) { return link.node == node.get(); })) {
-            if (repeated == Repeated::refused) return Status::invalid_value;
-            continue;
-        }
-        links.push_back({node.get(), edge});
-    }
-    return Status::success;
-}
-
 Status make_child_work(const CUDA_CHILD_GRAPH_NODE_PARAMS& given, runtime::Graph& parent, NodeWork& work) {
     constexpr int clone = 0, move = 1;
     using Owner = runtime::Graph::Owner;
@@ -543,119 +519,6 @@ Status check_place(const runtime::Graph& graph, const NodeWork& work) {
             return Status::not_supported;
     }
     return Status::success;
-}
-
-namespace {
-
-/// Ports are of kernels, and what is not plain leads to kernels.
-Status check_data(const CUgraphEdgeData& data, bool from_kernel, bool to_kernel) {
-    constexpr unsigned char launch_order_port = 2, programmatic = 1;
-    for (unsigned char byte : data.reserved)
-        if (byte) return Status::invalid_value;
-    if (data.to_port || data.from_port > launch_order_port || data.type > programmatic) return Status::invalid_value;
-    if (data.from_port == 0 && data.type == 0) return Status::success;
-    const bool fits = data.type == programmatic ? from_kernel && to_kernel && data.from_port != 0
-                                                : from_kernel && data.from_port == launch_order_port;
-    return fits ? Status::success : Status::invalid_value;
-}
-
-CUgraphEdgeData edge_of_link(const Node::Link& link) {
-    return edge_of(link.data);
-}
-
-} // namespace
-
-Status check_links(const std::vector<Node::Link>& links, const NodeWork& work) {
-    const bool to_kernel = runtime::type_of(work) == runtime::NodeType::kernel;
-    for (const Node::Link& link : links) {
-        const Status status = check_data(edge_of_link(link), link.node->type() == runtime::NodeType::kernel, to_kernel);
-        if (status != Status::success) return status;
-    }
-    return Status::success;
-}
-
-Status check_edge(const Node& from, const Node& to, const CUgraphEdgeData& data) {
-    return check_data(data, from.type() == runtime::NodeType::kernel, to.type() == runtime::NodeType::kernel);
-}
-
-// ---- attributes of kernel nodes ----
-
-namespace {
-
-bool is_kernel_attribute(unsigned id) {
-    switch (id) {
-    case launch_access_policy_window:
-    case launch_cooperative:
-    case launch_cluster_dimension:
-    case launch_cluster_scheduling:
-    case launch_priority:
-    case launch_mem_sync_domain_map:
-    case launch_mem_sync_domain:
-    case launch_updatable_node:
-    case launch_shared_carveout: return true;
-    default: return false;
-    }
-}
-
-/// What the driver refuses, and what it makes of values that are out of range.
-Status settle(const runtime::KernelWork& work, unsigned id, CUlaunchAttributeValue& value) {
-    constexpr int most_percent = 100, last_domain = 1;
-    switch (id) {
-    case launch_access_policy_window:
-        return value.accessPolicyWindow.hitRatio >= 0 && value.accessPolicyWindow.hitRatio <= 1 ? Status::success
-                                                                                                : Status::invalid_value;
-    case launch_priority: {
-        int least = 0, greatest = 0;
-        runtime::Context::stream_priority_range(least, greatest);
-        value.priority = std::clamp(value.priority, greatest, least);
-        return Status::success;
-    }
-    case launch_cluster_dimension: {
-        const auto extents = value.clusterDim;
-        if (extents.x == 0 && extents.y == 0 && extents.z == 0) return Status::success;
-        const auto& grid = work.config.grid;
-        const bool divides = extents.x && extents.y && extents.z && grid[0] % extents.x == 0 &&
-                             grid[1] % extents.y == 0 && grid[2] % extents.z == 0;
-        return divides ? Status::success : Status::invalid_cluster_size;
-    }
-    case launch_mem_sync_domain:
-        return value.memSyncDomain >= 0 && value.memSyncDomain <= last_domain ? Status::success : Status::invalid_value;
-    case launch_shared_carveout:
-        return value.cooperative >= -1 && value.cooperative <= most_percent ? Status::success : Status::invalid_value;
-    case launch_updatable_node: return value.cooperative ? Status::not_supported : Status::invalid_value;
-    default: return Status::success;
-    }
-}
-
-} // namespace
-
-Status get_attribute(const runtime::KernelWork& work, unsigned id, CUlaunchAttributeValue& value) {
-    if (!is_kernel_attribute(id)) return Status::invalid_value;
-    value = {};
-    if (id == launch_mem_sync_domain_map) value.memSyncDomainMap = {0, 1};
-    if (const auto found = work.attributes.find(id); found != work.attributes.end())
-        std::memcpy(&value, found->second.data(), sizeof value);
-    return Status::success;
-}
-
-Status set_attribute(runtime::KernelWork& work, unsigned id, const CUlaunchAttributeValue& given) {
-    if (!is_kernel_attribute(id)) return Status::invalid_value;
-    CUlaunchAttributeValue value = given;
-    if (const Status status = settle(work, id, value); status != Status::success) return status;
-    std::memcpy(work.attributes[id].data(), &value, sizeof value);
-    apply_attributes(work);
-    return Status::success;
-}
-
-void apply_attributes(runtime::KernelWork& work) {
-    if (const auto found = work.attributes.find(launch_cooperative); found != work.attributes.end())
-        work.config.cooperative = static_cast<std::uint32_t>(found->second[0]) != 0;
-    const auto cluster = work.attributes.find(launch_cluster_dimension);
-    if (cluster == work.attributes.end()) return;
-    CUlaunchAttributeValue value{};
-    std::memcpy(&value, cluster->second.data(), sizeof value);
-    work.config.has_cluster = value.clusterDim.x != 0;
-    work.config.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
 }
 
 } // namespace ptarmigan::shim

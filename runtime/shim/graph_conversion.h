@@ -47,25 +47,6 @@ CUgraph* bodies_of(const runtime::ConditionalWork& work);
 /// Whether there can be such a node in the graph: bodies of conditional nodes and graphs that were moved into others
 /// hold some types only.
 Status check_place(const runtime::Graph& graph, const NodeWork& work);
-/// Whether edges with such data can lead to such a node, and from one node to another.
-Status check_links(const std::vector<Node::Link>& links, const NodeWork& work);
-Status check_edge(const Node& from, const Node& to, const CUgraphEdgeData& data);
-
-/// Launch attributes of kernel nodes.
-Status get_attribute(const runtime::KernelWork& work, unsigned id, CUlaunchAttributeValue& value);
-Status set_attribute(runtime::KernelWork& work, unsigned id, const CUlaunchAttributeValue& value);
-/// Brings those that launches look at into the configuration.
-void apply_attributes(runtime::KernelWork& work);
-
-runtime::EdgeData make_edge(const CUgraphEdgeData& given);
-CUgraphEdgeData edge_of(const runtime::EdgeData& data);
-
-/// What a node means that is named twice.
-enum class Repeated : bool { refused, dropped };
-/// The nodes of `graph` that a call names. invalid_value for null and for nodes of other graphs. With graph_mutex().
-Status make_links(const runtime::Graph& graph, const CUgraphNode* nodes, const CUgraphEdgeData* data, std::size_t count,
-                  std::vector<Node::Link>& links, Repeated repeated = Repeated::refused);
-
 /// entry() for calls on a graph: body(Graph&) with graph_mutex() held. invalid_value for a bad handle.
 template <class Body> CUresult graph_entry(CUgraph handle, Body&& body) noexcept {
     return entry([&] {

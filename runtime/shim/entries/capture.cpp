@@ -3,6 +3,7 @@
 #include "runtime/graph/capture.h"
 
 #include "runtime/shim/graph_conversion.h"
+#include "runtime/shim/graph_edges.h"
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 #include "runtime/graph/dot.h"
 #include "runtime/graph/graph_memory.h"
 #include "runtime/shim/graph_conversion.h"
+#include "runtime/shim/graph_edges.h"
 
 #include <algorithm>
 #include <optional>

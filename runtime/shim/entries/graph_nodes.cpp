@@ -2,6 +2,8 @@
 // Nodes of every type: adding them, and their parameters.
 #include "runtime/graph/graph_memory.h"
 #include "runtime/shim/graph_conversion.h"
+#include "runtime/shim/graph_edges.h"
+#include "runtime/shim/kernel_attributes.h"
 
 #include <cstring>
 
