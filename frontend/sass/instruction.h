@@ -98,6 +98,15 @@ struct Instruction {
     }
 };
 
+/// RZ; and RZ, URZ or the number 0.
+inline bool is_zero_register(const Operand& operand) {
+    return operand.kind == Operand::Kind::reg && operand.index == zero_register;
+}
+inline bool is_zero(const Operand& operand) {
+    return is_zero_register(operand) || (operand.kind == Operand::Kind::uniform && operand.index == zero_uniform) ||
+           (operand.kind == Operand::Kind::immediate && operand.value == 0);
+}
+
 struct OperandSpec;
 /// Whether `inst` has the operand of its row that `spec` describes: some exist with a modifier only (LEA's carry with
 /// .X), and their bits say nothing else.

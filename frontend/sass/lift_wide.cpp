@@ -106,7 +106,7 @@ void Lifter::iadd_wide(const Instruction& inst) {
 void Lifter::pair_of_floats(const Instruction& inst) {
     const bool multiplies = inst.form->id != FormId::fadd2, adds = inst.form->id != FormId::fmul2;
     if (inst.has("FMZ")) refuse_here();
-    const std::string round = inst.has("RM") ? ".rm" : inst.has("RP") ? ".rp" : inst.has("RZ") ? ".rz" : ".rn";
+    const std::string round = rounding(inst);
     const std::string opcode = (multiplies && adds ? "fma"
                                 : multiplies       ? "mul"
                                                    : "add") +

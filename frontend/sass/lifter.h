@@ -32,6 +32,11 @@ struct Unliftable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// The rounding that the instruction's words name, as PTX writes it.
+inline std::string rounding(const Instruction& inst) {
+    return inst.has("RM") ? ".rm" : inst.has("RP") ? ".rp" : inst.has("RZ") ? ".rz" : ".rn";
+}
+
 /// A 32-bit value: text of a PTX operand, and what is known of it.
 struct Value {
     std::string text;
