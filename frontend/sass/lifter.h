@@ -372,7 +372,11 @@ private:
     void call_provided(std::uint64_t address, const std::string& chosen);
     std::string atomic_operand(bool is_integer, unsigned index);
     std::string vector_operands(const Operand& first, unsigned registers, bool is_of_halves);
+    struct SharedLoop;
+    std::optional<SharedLoop> find_shared_loop(const Block& block) const;
+    std::string term_of_halves(const SharedLoop& loop);
     bool lift_shared_loop(const Block& block);
+    void leave_shared_loop(const SharedLoop& loop, const std::string& before);
     bool keeps_nan_of_term(const Instruction& inst) const;
     std::string half_of(const std::string& value);
     bool is_local_fault(const Instruction& inst); ///< the lower 16 bits, in a .b16 register
