@@ -6,109 +6,117 @@ namespace ptarmigan::sass {
 
 using Kind = Operand::Kind;
 
-/// d = a + b + c and, with .X, the carries of the lower half.
-void Lifter::iadd3(const Instruction& inst) {
-    const Operand &d = inst.operands[0], &first = inst.operands[1], &second = inst.operands[2];
-    const Operand* sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
-    const bool has_carries = first.index != true_predicate || second.index != true_predicate;
-    if (!inst.has("X")) {
-        Value plain[3];
-        for (unsigned i = 0; i < 3; ++i) plain[i] = read_plain(*sources[i]);
-        std::uint32_t known = 0;
-        bool is_constant = true;
-        std::vector<std::string> terms;
-        std::string result;
+/// a + b + c. `has_carries`: somebody asks for them, and the sum of constants is a statement, too.
+Value Lifter::sum_of_three(std::span<const Operand* const, 3> sources, std::span<const Value, 3> plain,
+                           bool has_carries) {
+    std::uint32_t known = 0;
+    bool is_constant = true;
+    std::string result;
+    for (unsigned i = 0; i < 3; ++i) {
+        if (!plain[i].constant) {
+            is_constant = false;
+            continue;
+        }
+        known += sources[i]->negated ? 0u - *plain[i].constant : *plain[i].constant;
+    }
+    if (is_constant && !has_carries) return constant(known);
+    Value value;
+    // Positive terms first, then what is taken away, then constants.
+    for (unsigned pass = 0; pass < 2; ++pass)
         for (unsigned i = 0; i < 3; ++i) {
-            if (!plain[i].constant) {
-                is_constant = false;
+            if (plain[i].constant || sources[i]->negated != (pass == 1)) continue;
+            if (result.empty() && pass == 0) {
+                result = plain[i].text;
+                value = plain[i];
                 continue;
             }
-            known += sources[i]->negated ? 0u - *plain[i].constant : *plain[i].constant;
-        }
-        Value value;
-        if (is_constant && !has_carries) {
-            write(d, constant(known));
-            return;
-        }
-        // Positive terms first, then what is taken away, then constants.
-        for (unsigned pass = 0; pass < 2; ++pass)
-            for (unsigned i = 0; i < 3; ++i) {
-                if (plain[i].constant || sources[i]->negated != (pass == 1)) continue;
-                if (result.empty() && pass == 0) {
-                    result = plain[i].text;
-                    value = plain[i];
-                    continue;
-                }
-                const std::string sum = temporary();
-                if (pass == 0)
-                    emit("add.s32 " + sum + ", " + result + ", " + plain[i].text);
-                else
-                    emit("sub.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " + plain[i].text);
-                result = sum;
-                value = value_of(sum);
-            }
-        if (known != 0 || result.empty()) {
             const std::string sum = temporary();
-            emit("add.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " +
-                 std::to_string(std::int32_t(known)));
+            if (pass == 0)
+                emit("add.s32 " + sum + ", " + result + ", " + plain[i].text);
+            else
+                emit("sub.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " + plain[i].text);
+            result = sum;
             value = value_of(sum);
         }
-        if (!has_carries) {
-            write(d, value);
-            return;
-        }
-        // The carries: of the sum of a and b, and of that and c. Negated terms are ~x with a carry in.
-        Carry carry;
-        const auto saved = [&](const Value& source) {
-            Value copy = source;
-            if (source.constant) return copy;
-            copy.text = temporary();
-            emit("mov.b32 " + copy.text + ", " + source.text);
-            return copy;
-        };
-        Value* parts[] = {&carry.a, &carry.b, &carry.c};
-        std::string total;
-        for (unsigned i = 0; i < 3; ++i) {
-            *parts[i] = saved(plain[i]);
-            carry.negated[i] = sources[i]->negated;
-            const std::string wide = wide_temporary();
-            // -x contributes 2^32 - x, also for x = 0: hardware adds ~x and 1 and counts that carry.
-            if (parts[i]->constant)
-                emit("mov.b64 " + wide + ", " +
-                     hexadecimal(sources[i]->negated ? 0x100000000ull - *parts[i]->constant
-                                                     : std::uint64_t(*parts[i]->constant)));
-            else {
-                emit("cvt.u64.u32 " + wide + ", " + parts[i]->text);
-                if (sources[i]->negated) emit("sub.u64 " + wide + ", 0x100000000, " + wide);
-            }
-            add_wide(total, wide);
-        }
-        const Value over = high_half(name_wide(total));
-        const std::string at_least_one = predicate_temporary(), two = predicate_temporary();
-        emit("setp.ge.u32 " + at_least_one + ", " + over.text + ", 1");
-        emit("setp.ge.u32 " + two + ", " + over.text + ", 2");
-        // The two carries of three terms only ever count together: the first is there from one on, the second from two.
-        bool has_zero = false;
-        for (unsigned i = 0; i < 3; ++i)
-            if (is_zero(*sources[i]) && !sources[i]->negated) has_zero = true;
-        const bool has_both = first.index != true_predicate && second.index != true_predicate;
-        if (!has_zero && !has_both) refuse_here("one carry of three terms");
-        write(d, value);
-        write_predicate(first, at_least_one);
-        write_predicate(second, has_both ? two : at_least_one);
-        if (is_unguarded(inst)) {
-            carry.known = true;
-            carry.result = index_of(d);
-            carry.result_number =
-                carry.result < register_count && carry.result != zero_register ? registers_[carry.result].number : 0;
-            carry.number = has_both ? next_number_++ : 0;
-            for (const Operand* p : {&first, &second})
-                if (p->index != true_predicate)
-                    carries_[p->index + (p->kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
-        }
-        return;
+    if (known != 0 || result.empty()) {
+        const std::string sum = temporary();
+        emit("add.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " +
+             std::to_string(std::int32_t(known)));
+        value = value_of(sum);
     }
-    // Upper half.
+    return value;
+}
+
+/// d = a + b + c and, with .X, the carries of the lower half.
+void Lifter::iadd3(const Instruction& inst) {
+    if (inst.has("X")) return add_upper_halves(inst);
+    const Operand* const sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
+    const Value plain[] = {read_plain(*sources[0]), read_plain(*sources[1]), read_plain(*sources[2])};
+    const bool has_carries = inst.operands[1].index != true_predicate || inst.operands[2].index != true_predicate;
+    const Value value = sum_of_three(sources, plain, has_carries);
+    if (has_carries)
+        write_with_carries(inst, plain, value);
+    else
+        write(inst.operands[0], value);
+}
+
+/// The sum of `plain` and its carries: of a and b, and of that and c. Negated terms are ~x with a carry in.
+void Lifter::write_with_carries(const Instruction& inst, std::span<const Value, 3> plain, const Value& value) {
+    const Operand &d = inst.operands[0], &first = inst.operands[1], &second = inst.operands[2];
+    const Operand* const sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
+    Carry carry;
+    const auto saved = [&](const Value& source) {
+        Value copy = source;
+        if (source.constant) return copy;
+        copy.text = temporary();
+        emit("mov.b32 " + copy.text + ", " + source.text);
+        return copy;
+    };
+    Value* parts[] = {&carry.a, &carry.b, &carry.c};
+    std::string total;
+    for (unsigned i = 0; i < 3; ++i) {
+        *parts[i] = saved(plain[i]);
+        carry.negated[i] = sources[i]->negated;
+        const std::string wide = wide_temporary();
+        // -x contributes 2^32 - x, also for x = 0: hardware adds ~x and 1 and counts that carry.
+        if (parts[i]->constant)
+            emit("mov.b64 " + wide + ", " +
+                 hexadecimal(sources[i]->negated ? 0x100000000ull - *parts[i]->constant
+                                                 : std::uint64_t(*parts[i]->constant)));
+        else {
+            emit("cvt.u64.u32 " + wide + ", " + parts[i]->text);
+            if (sources[i]->negated) emit("sub.u64 " + wide + ", 0x100000000, " + wide);
+        }
+        add_wide(total, wide);
+    }
+    const Value over = high_half(name_wide(total));
+    const std::string at_least_one = predicate_temporary(), two = predicate_temporary();
+    emit("setp.ge.u32 " + at_least_one + ", " + over.text + ", 1");
+    emit("setp.ge.u32 " + two + ", " + over.text + ", 2");
+    // The two carries of three terms only ever count together: the first is there from one on, the second from two.
+    bool has_zero = false;
+    for (unsigned i = 0; i < 3; ++i)
+        if (is_zero(*sources[i]) && !sources[i]->negated) has_zero = true;
+    const bool has_both = first.index != true_predicate && second.index != true_predicate;
+    if (!has_zero && !has_both) refuse_here("one carry of three terms");
+    write(d, value);
+    write_predicate(first, at_least_one);
+    write_predicate(second, has_both ? two : at_least_one);
+    if (is_unguarded(inst)) {
+        carry.known = true;
+        carry.result = index_of(d);
+        carry.result_number =
+            carry.result < register_count && carry.result != zero_register ? registers_[carry.result].number : 0;
+        carry.number = has_both ? next_number_++ : 0;
+        for (const Operand* p : {&first, &second})
+            if (p->index != true_predicate) carries_[p->index + (p->kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
+    }
+}
+
+void Lifter::add_upper_halves(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &first = inst.operands[1], &second = inst.operands[2];
+    const Operand* const sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
+    const bool has_carries = first.index != true_predicate || second.index != true_predicate;
     const Operand &in = inst.operands[6], &in2 = inst.operands[7];
     const Condition first_in = condition(in), second_in = condition(in2);
     if (upper_half(inst, d, {sources[0], sources[1], sources[2]}, in, in2, has_carries)) return;

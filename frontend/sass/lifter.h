@@ -327,6 +327,9 @@ private:
     static bool is_unguarded(const Instruction& inst);
     bool upper_half(const Instruction& inst, const Operand& d, std::array<const Operand*, 3> sources, const Operand& in,
                     const Operand& in2, bool has_carries);
+    Value sum_of_three(std::span<const Operand* const, 3> sources, std::span<const Value, 3> plain, bool has_carries);
+    void write_with_carries(const Instruction& inst, std::span<const Value, 3> plain, const Value& value);
+    void add_upper_halves(const Instruction& inst);
     void finish_pair(unsigned index, const Carry& carry, int wide);
     std::string compare_word(const Instruction& inst);
     void combine(const Instruction& inst, const std::string& result, const Operand& first, const Operand& second,
