@@ -3,9 +3,9 @@
 
 #include "runtime/graph/graph_memory.h"
 #include "runtime/graph/program.h"
+#include "runtime/shim/copy_ends.h"
 #include "runtime/shim/kernel_attributes.h"
 #include "runtime/shim/value_steps.h"
-#include "runtime/texture/array.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,37 +20,6 @@ Status context_of(CUcontext given, runtime::Context*& context) {
     if (!found) return Status::invalid_context;
     context = found.get(); // contexts are never freed
     return context->status();
-}
-
-/// One end of CUDA_MEMCPY3D.
-struct End {
-    unsigned type;
-    void* host;
-    CUdeviceptr device;
-    CUarray array;
-    std::size_t pitch, height, x, y, z, level;
-};
-
-Status make_end(const End& given, const runtime::CopyBox& box, runtime::CopyBox::End& end) {
-    switch (given.type) {
-    case memory_host: end.side = runtime::Side::host, end.base = given.host; break;
-    case memory_device: end.side = runtime::Side::device, end.base = reinterpret_cast<void*>(given.device); break;
-    case memory_unified: end.side = runtime::Side::unified, end.base = reinterpret_cast<void*>(given.device); break;
-    case memory_array: {
-        auto array = find_handle<runtime::Array>(given.array);
-        if (!array) return given.array ? Status::invalid_handle : Status::invalid_value;
-        const Status status = runtime::array_end(*array, given.x, given.y, given.z, box, end);
-        end.array = array;
-        return status;
-    }
-    default: return Status::invalid_value;
-    }
-    end.pitch = given.pitch;
-    end.height = given.height;
-    end.x_bytes = given.x;
-    end.y = given.y;
-    end.z = given.z;
-    return Status::success;
 }
 
 } // namespace
@@ -109,15 +78,8 @@ Status make_work(const CUDA_MEMCPY3D& given, CUcontext context, runtime::CopyWor
     if (const Status status = context_of(context, work.context); status != Status::success) return status;
     runtime::CopyBox& box = work.box;
     box.width_bytes = given.WidthInBytes, box.height = given.Height, box.depth = given.Depth;
-    const End source{given.srcMemoryType, const_cast<void*>(given.srcHost),
-                     given.srcDevice,     given.srcArray,
-                     given.srcPitch,      given.srcHeight,
-                     given.srcXInBytes,   given.srcY,
-                     given.srcZ,          given.srcLOD};
-    const End destination{given.dstMemoryType, given.dstHost,     given.dstDevice, given.dstArray, given.dstPitch,
-                          given.dstHeight,     given.dstXInBytes, given.dstY,      given.dstZ,     given.dstLOD};
-    if (const Status status = make_end(source, box, box.source); status != Status::success) return status;
-    if (const Status status = make_end(destination, box, box.destination); status != Status::success) return status;
+    const Status status = make_ends(source_of(given), destination_of(given), box);
+    if (status != Status::success) return status;
     work.memory_types = {given.srcMemoryType, given.dstMemoryType};
     work.arrays = {box.source.array, box.destination.array};
     runtime::RowCopy laid;

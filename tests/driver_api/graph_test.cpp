@@ -4,6 +4,7 @@
 #include "driver.h"
 
 #include "runtime/shim/graph_types.h"
+#include "runtime/shim/texture_types.h"
 
 #include <atomic>
 #include <cstring>
@@ -51,6 +52,11 @@ CUresult cuGraphRetainUserObject(CUgraph, CUuserObject, unsigned, unsigned);
 CUresult cuStreamBeginCapture_v2(CUstream, int);
 CUresult cuStreamEndCapture(CUstream, CUgraph*);
 CUresult cuStreamIsCapturing(CUstream, int*);
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode, CUDA_MEMCPY3D*);
+CUresult cuArrayCreate_v2(CUarray*, const CUDA_ARRAY_DESCRIPTOR*);
+CUresult cuArrayDestroy(CUarray);
+CUresult cuMemcpyHtoAAsync_v2(CUarray, std::size_t, const void*, std::size_t, CUstream);
+CUresult cuMemcpyAtoH_v2(void*, CUarray, std::size_t, std::size_t);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuMemsetD32Async(CUdeviceptr, unsigned, std::size_t, CUstream);
 }
@@ -217,6 +223,33 @@ TEST_CASE("graph: what capture records is what the streams would have done") {
     }
     REQUIRE(cuEventDestroy_v2(fork) == 0);
     REQUIRE(cuEventDestroy_v2(join) == 0);
+}
+
+TEST_CASE("graph: nodes of captured copies name their arrays") {
+    Ground g;
+    const CUDA_ARRAY_DESCRIPTOR shape{64, 0, 1, 1}; // bytes
+    CUarray array = nullptr;
+    REQUIRE(cuArrayCreate_v2(&array, &shape) == 0);
+    const char out[64] = "what the array gets";
+    CUgraph captured = nullptr;
+    REQUIRE(cuStreamBeginCapture_v2(g.stream, 0) == 0);
+    REQUIRE(cuMemcpyHtoAAsync_v2(array, 0, out, sizeof out, g.stream) == 0);
+    REQUIRE(cuStreamEndCapture(g.stream, &captured) == 0);
+    CUgraphNode node = nullptr;
+    std::size_t count = 1;
+    REQUIRE(cuGraphGetNodes(captured, &node, &count) == 0);
+    CUDA_MEMCPY3D copy{};
+    REQUIRE(cuGraphMemcpyNodeGetParams(node, &copy) == 0);
+    CHECK(copy.dstMemoryType == memory_array);
+    CHECK(copy.dstArray == array);
+    CUgraphExec exec = g.instance(captured);
+    g.run(exec);
+    char in[64] = {};
+    REQUIRE(cuMemcpyAtoH_v2(in, array, 0, sizeof in) == 0);
+    CHECK(std::memcmp(in, out, sizeof in) == 0);
+    REQUIRE(cuGraphExecDestroy(exec) == 0);
+    REQUIRE(cuGraphDestroy(captured) == 0);
+    REQUIRE(cuArrayDestroy(array) == 0);
 }
 
 TEST_CASE("graph: branches run at the same time") {

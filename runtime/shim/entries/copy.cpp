@@ -2,6 +2,7 @@
 // Copies and fills, blocking and asynchronous, one- to three-dimensional.
 #include "runtime/memory/memory.h"
 #include "runtime/shim/convert.h"
+#include "runtime/shim/copy_ends.h"
 #include "runtime/texture/array.h"
 
 using namespace ptarmigan;
@@ -17,40 +18,9 @@ void* host(CUdeviceptr pointer) {
     return reinterpret_cast<void*>(pointer);
 }
 
-/// What copies of two and three dimensions say of one end.
-struct EndWords {
-    unsigned type;
-    void* host_pointer;
-    CUdeviceptr device_pointer;
-    CUarray array;
-    std::size_t pitch, height, x, y, z;
-};
-
-/// invalid_value for memory types that there are none of and for boxes that stick out of an array.
-Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
-    switch (words.type) {
-    case memory_host: end.side = Side::host, end.base = words.host_pointer; break;
-    case memory_device: end.side = Side::device, end.base = host(words.device_pointer); break;
-    case memory_unified: end.side = Side::unified, end.base = host(words.device_pointer); break;
-    case memory_array: {
-        auto array = find_handle<runtime::Array>(words.array);
-        if (!array) return words.array ? Status::invalid_handle : Status::invalid_value;
-        return runtime::array_end(*array, words.x, words.y, words.z, box, end);
-    }
-    default: return Status::invalid_value;
-    }
-    end.pitch = words.pitch;
-    end.height = words.height;
-    end.x_bytes = words.x;
-    end.y = words.y;
-    end.z = words.z;
-    return Status::success;
-}
-
 Status run_copy(Stream& queue, const EndWords& source, const EndWords& destination, CopyBox& box, bool blocking,
                 Reach reach = Reach::of_caller) {
-    if (const Status status = make_end(source, box, box.source); status != Status::success) return status;
-    if (const Status status = make_end(destination, box, box.destination); status != Status::success) return status;
+    if (const Status status = make_ends(source, destination, box); status != Status::success) return status;
     return runtime::memory_copy(queue, box, blocking, reach);
 }
 
@@ -67,33 +37,23 @@ Status copy_box(Stream& queue, const CUDA_MEMCPY2D* c, bool blocking) {
         blocking);
 }
 
+template <class Words> Status copy_box_3d(Stream& queue, const Words& c, bool blocking, Reach reach) {
+    CopyBox box;
+    box.width_bytes = c.WidthInBytes;
+    box.height = c.Height;
+    box.depth = c.Depth;
+    return run_copy(queue, source_of(c), destination_of(c), box, blocking, reach);
+}
+
 Status copy_box(Stream& queue, const CUDA_MEMCPY3D* c, bool blocking) {
     if (!c || c->srcLOD || c->dstLOD) return Status::invalid_value;
-    CopyBox box;
-    box.width_bytes = c->WidthInBytes;
-    box.height = c->Height;
-    box.depth = c->Depth;
-    return run_copy(queue,
-                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch,
-                     c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ},
-                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes,
-                     c->dstY, c->dstZ},
-                    box, blocking);
+    return copy_box_3d(queue, *c, blocking, Reach::of_caller);
 }
 
 /// Both ends name the context that they are of, which nobody looks at: addresses tell where memory is.
 Status copy_box(Stream& queue, const CUDA_MEMCPY3D_PEER* c, bool blocking) {
     if (!c) return Status::invalid_value;
-    CopyBox box;
-    box.width_bytes = c->WidthInBytes;
-    box.height = c->Height;
-    box.depth = c->Depth;
-    return run_copy(queue,
-                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch,
-                     c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ},
-                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes,
-                     c->dstY, c->dstZ},
-                    box, blocking, Reach::between_contexts);
+    return copy_box_3d(queue, *c, blocking, Reach::between_contexts);
 }
 
 /// A line of bytes of an array that has one row.
