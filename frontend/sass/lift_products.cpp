@@ -32,7 +32,7 @@ void Lifter::imad(const Instruction& inst) {
                 zero.index = zero_register;
                 return zero;
             }();
-            const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+            const Carry carry = carry_in(in);
             // Which term of the lower half this is the upper half of is told by what is negated.
             for (unsigned place = 0; carry.known && place < 3; ++place) {
                 std::array<const Operand*, 3> sources = {&nothing, &nothing, &nothing};

@@ -47,6 +47,15 @@ Value Lifter::sum_of_three(std::span<const Operand* const, 3> sources, std::span
     return value;
 }
 
+/// As it is now, for the upper half to find.
+Value Lifter::kept_copy(const Value& source) {
+    Value copy = source;
+    if (source.constant) return copy;
+    copy.text = temporary();
+    emit("mov.b32 " + copy.text + ", " + source.text);
+    return copy;
+}
+
 /// d = a + b + c and, with .X, the carries of the lower half.
 void Lifter::iadd3(const Instruction& inst) {
     if (inst.has("X")) return add_upper_halves(inst);
@@ -65,17 +74,10 @@ void Lifter::write_with_carries(const Instruction& inst, std::span<const Value, 
     const Operand &d = inst.operands[0], &first = inst.operands[1], &second = inst.operands[2];
     const Operand* const sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
     Carry carry;
-    const auto saved = [&](const Value& source) {
-        Value copy = source;
-        if (source.constant) return copy;
-        copy.text = temporary();
-        emit("mov.b32 " + copy.text + ", " + source.text);
-        return copy;
-    };
     Value* parts[] = {&carry.a, &carry.b, &carry.c};
     std::string total;
     for (unsigned i = 0; i < 3; ++i) {
-        *parts[i] = saved(plain[i]);
+        *parts[i] = kept_copy(plain[i]);
         carry.negated[i] = sources[i]->negated;
         const std::string wide = wide_temporary();
         // -x contributes 2^32 - x, also for x = 0: hardware adds ~x and 1 and counts that carry.
@@ -109,7 +111,7 @@ void Lifter::write_with_carries(const Instruction& inst, std::span<const Value, 
             carry.result < register_count && carry.result != zero_register ? registers_[carry.result].number : 0;
         carry.number = has_both ? next_number_++ : 0;
         for (const Operand* p : {&first, &second})
-            if (p->index != true_predicate) carries_[p->index + (p->kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
+            if (p->index != true_predicate) carry_in(*p) = carry;
     }
 }
 
@@ -179,11 +181,11 @@ bool Lifter::is_unguarded(const Instruction& inst) {
 bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<const Operand*, 3> sources,
                         const Operand& in, const Operand& in2, bool has_carries) {
     if (has_carries || !is_unguarded(inst) || in.negated || in.index == true_predicate) return false;
-    const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+    const Carry carry = carry_in(in);
     const bool has_second = in2.kind != Kind::none && !(in2.index == true_predicate && in2.negated);
     if (has_second != (carry.number != 0)) return false;
     if (has_second) {
-        const Carry& second = carries_[in2.index + (in2.kind == Kind::uniform_predicate ? 8u : 0u)];
+        const Carry& second = carry_in(in2);
         if (in2.negated || !second.known || second.number != carry.number || in2.index == in.index) return false;
     }
     const unsigned index = index_of(d);
@@ -318,67 +320,71 @@ void Lifter::add_shifted_with_carry(const Instruction& inst) {
 }
 
 void Lifter::lea(const Instruction& inst) {
+    if (inst.has("HI"))
+        add_shifted_above(inst);
+    else
+        add_shifted(inst);
+}
+
+/// (a << shift) + b, where either may be negated.
+void Lifter::add_shifted(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &carry_out = inst.operands[1], &a = inst.operands[2], &b = inst.operands[3];
+    const auto shift = unsigned(inst.operands[5].value);
+    const Value low = read_plain(a), addend = read_plain(b);
+    if (inst.has("SX32")) refuse_here();
+    if (inst.has("X")) {
+        add_shifted_with_carry(inst);
+        return;
+    }
+    if (a.negated && b.negated) refuse_here();
+    std::string shifted = low.text;
+    if (shift != 0) {
+        shifted = temporary();
+        emit("shl.b32 " + shifted + ", " + low.text + ", " + std::to_string(shift));
+    }
+    const std::string result = temporary();
+    if (a.negated) { // ~a and 1, shifted: what comes out is right for the upper half of a difference
+        emit("sub.s32 " + result + ", " + addend.text + ", " + shifted);
+        const std::string over = predicate_temporary();
+        if (carry_out.index != true_predicate) emit("setp.ge.u32 " + over + ", " + addend.text + ", " + shifted);
+        write(d, value_of(result));
+        if (carry_out.index != true_predicate) write_predicate(carry_out, over);
+        return;
+    }
+    emit((b.negated ? "sub.s32 " : "add.s32 ") + result + ", " + shifted + ", " + addend.text);
+    if (b.negated && carry_out.index != true_predicate) { // ~b and 1 are added
+        const std::string over = predicate_temporary();
+        emit("setp.ge.u32 " + over + ", " + shifted + ", " + addend.text);
+        write(d, value_of(result));
+        write_predicate(carry_out, over);
+        return;
+    }
+    if (carry_out.index == true_predicate) {
+        write(d, value_of(result));
+        return;
+    }
+    Carry carry;
+    carry.is_shift = true;
+    carry.shift = shift;
+    carry.a = kept_copy(low);
+    carry.b = kept_copy(addend);
+    const std::string over = predicate_temporary();
+    emit("setp.lt.u32 " + over + ", " + result + ", " + shifted);
+    write(d, value_of(result));
+    write_predicate(carry_out, over);
+    if (is_unguarded(inst)) {
+        carry.known = true;
+        carry.result = index_of(d);
+        carry.result_number = carry.result != zero_register ? registers_[carry.result].number : 0;
+        carry_in(carry_out) = carry;
+    }
+}
+
+/// The upper half of c:a << shift, and b and, with .X, the carry of the lower half.
+void Lifter::add_shifted_above(const Instruction& inst) {
     const Operand &d = inst.operands[0], &carry_out = inst.operands[1], &a = inst.operands[2], &b = inst.operands[3],
                   &c = inst.operands[4], &in = inst.operands[6];
     const auto shift = unsigned(inst.operands[5].value);
-    if (!inst.has("HI")) {
-        const Value low = read_plain(a), addend = read_plain(b);
-        if (inst.has("SX32")) refuse_here();
-        if (inst.has("X")) {
-            add_shifted_with_carry(inst);
-            return;
-        }
-        if (a.negated && b.negated) refuse_here();
-        std::string shifted = low.text;
-        if (shift != 0) {
-            shifted = temporary();
-            emit("shl.b32 " + shifted + ", " + low.text + ", " + std::to_string(shift));
-        }
-        const std::string result = temporary();
-        if (a.negated) { // ~a and 1, shifted: what comes out is right for the upper half of a difference
-            emit("sub.s32 " + result + ", " + addend.text + ", " + shifted);
-            const std::string over = predicate_temporary();
-            if (carry_out.index != true_predicate) emit("setp.ge.u32 " + over + ", " + addend.text + ", " + shifted);
-            write(d, value_of(result));
-            if (carry_out.index != true_predicate) write_predicate(carry_out, over);
-            return;
-        }
-        emit((b.negated ? "sub.s32 " : "add.s32 ") + result + ", " + shifted + ", " + addend.text);
-        if (b.negated && carry_out.index != true_predicate) { // ~b and 1 are added
-            const std::string over = predicate_temporary();
-            emit("setp.ge.u32 " + over + ", " + shifted + ", " + addend.text);
-            write(d, value_of(result));
-            write_predicate(carry_out, over);
-            return;
-        }
-        if (carry_out.index == true_predicate) {
-            write(d, value_of(result));
-            return;
-        }
-        Carry carry;
-        carry.is_shift = true;
-        carry.shift = shift;
-        const auto saved = [&](const Value& source) {
-            Value copy = source;
-            if (source.constant) return copy;
-            copy.text = temporary();
-            emit("mov.b32 " + copy.text + ", " + source.text);
-            return copy;
-        };
-        carry.a = saved(low);
-        carry.b = saved(addend);
-        const std::string over = predicate_temporary();
-        emit("setp.lt.u32 " + over + ", " + result + ", " + shifted);
-        write(d, value_of(result));
-        write_predicate(carry_out, over);
-        if (is_unguarded(inst)) {
-            carry.known = true;
-            carry.result = index_of(d);
-            carry.result_number = carry.result != zero_register ? registers_[carry.result].number : 0;
-            carries_[carry_out.index + (carry_out.kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
-        }
-        return;
-    }
     const bool has_carry = carry_out.index != true_predicate;
     if (a.negated || (a.inverted && !inst.has("X")) || (has_carry && (inst.has("X") || b.negated || b.inverted)))
         refuse_here();
@@ -390,7 +396,7 @@ void Lifter::lea(const Instruction& inst) {
         return name_wide(wide);
     };
     if (inst.has("X")) {
-        const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+        const Carry carry = carry_in(in);
         if (is_unguarded(inst) && !a.inverted && !b.inverted && !in.negated && in.index != true_predicate &&
             carry.known && carry.is_shift && carry.shift == shift &&
             (carry.a.number == low.number && low.number != 0)) {

@@ -330,6 +330,13 @@ private:
     Value sum_of_three(std::span<const Operand* const, 3> sources, std::span<const Value, 3> plain, bool has_carries);
     void write_with_carries(const Instruction& inst, std::span<const Value, 3> plain, const Value& value);
     void add_upper_halves(const Instruction& inst);
+    Value kept_copy(const Value& source);
+    /// What is known of the carry in a predicate.
+    Carry& carry_in(const Operand& predicate) {
+        return carries_[predicate.index + (predicate.kind == Operand::Kind::uniform_predicate ? 8u : 0u)];
+    }
+    void add_shifted(const Instruction& inst);
+    void add_shifted_above(const Instruction& inst);
     void finish_pair(unsigned index, const Carry& carry, int wide);
     std::string compare_word(const Instruction& inst);
     void combine(const Instruction& inst, const std::string& result, const Operand& first, const Operand& second,
