@@ -102,6 +102,28 @@ void Lifter::write_texels(const Instruction& inst, std::size_t mask_operand, con
     }
 }
 
+/// Under the guard, or where `chosen` holds; elsewhere they are zeros then.
+void Lifter::fetch_texels(const std::string& statement, const std::vector<std::string>& texels,
+                          const std::string& chosen) {
+    if (chosen.empty()) return emit_guarded(statement);
+    for (const std::string& texel : texels) emit("mov.b32 " + texel + ", 0");
+    if (writes_) text_ += "\t@" + chosen + " " + statement + ";\n";
+}
+
+/// Of an object of one dimension the fetch from two gives zeros, and the other way round.
+void Lifter::add_texels_of_line(std::vector<std::string>& texels, const std::string& y,
+                                const std::function<std::vector<std::string>(const std::string& chosen)>& fetch) {
+    const std::string is_zero = predicate_temporary(), chosen = predicate_temporary();
+    emit("setp.eq.b32 " + is_zero + ", " + y + ", 0");
+    emit("and.pred " + chosen + ", " + is_zero + ", " + as_register(guard_condition()));
+    const std::vector<std::string> others = fetch(chosen);
+    for (unsigned i = 0; i < 4; ++i) {
+        const std::string either = temporary();
+        emit("or.b32 " + either + ", " + texels[i] + ", " + others[i]);
+        texels[i] = either;
+    }
+}
+
 /// TEX, TLD and TLD4.
 void Lifter::texture(const Instruction& inst) {
     for (const char* word : {"AOFFI", "NDV", "DC", "LB", "MS", "PTP", "F16.RN", "F16.RZ"})
@@ -144,27 +166,13 @@ void Lifter::texture(const Instruction& inst) {
                                                : "tex.";
         const std::string statement = opcode + as.ptx + ".v4.u32." + (is_whole ? "s32 " : "f32 ") + vector_of(texels) +
                                       ", [" + object + ", " + vector_of(at) + "]" + level;
-        if (chosen.empty()) {
-            emit_guarded(statement);
-        } else {
-            for (const std::string& texel : texels) emit("mov.b32 " + texel + ", 0");
-            if (writes_) text_ += "\t@" + chosen + " " + statement + ";\n";
-        }
+        fetch_texels(statement, texels, chosen);
         return texels;
     };
     std::vector<std::string> texels = fetch(*shape, coordinates, {});
-    if (shape->name == "2D" && !is_gather && !is_whole) {
-        // Of an object of one dimension the fetch from two gives zeros, and the other way round.
-        const std::string is_zero = predicate_temporary(), chosen = predicate_temporary();
-        emit("setp.eq.b32 " + is_zero + ", " + coordinates[1] + ", 0");
-        emit("and.pred " + chosen + ", " + is_zero + ", " + as_register(guard_condition()));
-        const std::vector<std::string> others = fetch(textures[0], {coordinates[0]}, chosen);
-        for (unsigned i = 0; i < 4; ++i) {
-            const std::string either = temporary();
-            emit("or.b32 " + either + ", " + texels[i] + ", " + others[i]);
-            texels[i] = either;
-        }
-    }
+    if (shape->name == "2D" && !is_gather && !is_whole)
+        add_texels_of_line(texels, coordinates[1],
+                           [&](const std::string& chosen) { return fetch(textures[0], {coordinates[0]}, chosen); });
     write_texels(inst, mask, texels);
 }
 
@@ -198,26 +206,13 @@ void Lifter::texture_gradients(const Instruction& inst) {
         for (unsigned i = 0; i < 4; ++i) texels.push_back(temporary());
         const std::string statement = std::string("tex.grad.") + as.ptx + ".v4.u32.f32 " + vector_of(texels) + ", [" +
                                       object + ", " + vector_of(place) + "], " + vector_of(x) + ", " + vector_of(y);
-        if (chosen.empty()) {
-            emit_guarded(statement);
-        } else {
-            for (const std::string& texel : texels) emit("mov.b32 " + texel + ", 0");
-            if (writes_) text_ += "\t@" + chosen + " " + statement + ";\n";
-        }
+        fetch_texels(statement, texels, chosen);
         return texels;
     };
     std::vector<std::string> texels = fetch(*shape, {});
-    if (shape->name == "2D") {
-        const std::string is_zero = predicate_temporary(), chosen = predicate_temporary();
-        emit("setp.eq.b32 " + is_zero + ", " + coordinates[1] + ", 0");
-        emit("and.pred " + chosen + ", " + is_zero + ", " + as_register(guard_condition()));
-        const std::vector<std::string> others = fetch(textures[0], chosen);
-        for (unsigned i = 0; i < 4; ++i) {
-            const std::string either = temporary();
-            emit("or.b32 " + either + ", " + texels[i] + ", " + others[i]);
-            texels[i] = either;
-        }
-    }
+    if (shape->name == "2D")
+        add_texels_of_line(texels, coordinates[1],
+                           [&](const std::string& chosen) { return fetch(textures[0], chosen); });
     write_texels(inst, inst.operand_count - 1u, texels);
 }
 

@@ -16,6 +16,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -409,6 +410,9 @@ private:
     std::string object_of(const Value& number);
     Value bound_object(const Instruction& inst, std::size_t operand);
     std::vector<Value> texture_operands(const Instruction& inst, std::size_t inside, std::size_t count);
+    void fetch_texels(const std::string& statement, const std::vector<std::string>& texels, const std::string& chosen);
+    void add_texels_of_line(std::vector<std::string>& texels, const std::string& y,
+                            const std::function<std::vector<std::string>(const std::string& chosen)>& fetch);
     void write_texels(const Instruction& inst, std::size_t mask_operand, const std::vector<std::string>& texels);
     std::string surface_place(const Instruction& inst, std::size_t address, std::size_t object, std::string& shape);
     std::string memory_order(const Instruction& inst) const;
