@@ -3,15 +3,10 @@
 #include "frontend/sass/lifter.h"
 
 namespace ptarmigan::sass {
-namespace {
 
 using Kind = Operand::Kind;
 
-struct Size {
-    unsigned bytes;
-    const char* narrow; ///< type of a load of less than a register
-};
-Size size_of(const Instruction& inst) {
+Lifter::Size Lifter::size_of(const Instruction& inst) {
     if (inst.has("U8")) return {1, ".u8"};
     if (inst.has("S8")) return {1, ".s8"};
     if (inst.has("U16")) return {2, ".u16"};
@@ -20,8 +15,6 @@ Size size_of(const Instruction& inst) {
     if (inst.has("128")) return {16, ""};
     return {4, ""};
 }
-
-} // namespace
 
 /// The text between the brackets.
 std::string Lifter::address(const Operand& operand, std::string_view space) {
@@ -229,141 +222,6 @@ void Lifter::store_local(const Instruction& inst) {
 }
 void Lifter::store_shared(const Instruction& inst) {
     store_value(inst, "st.shared", inst.operands[0], index_of(inst.operands[1]), ".shared");
-}
-
-void Lifter::load_constant(const Instruction& inst) {
-    Operand place = inst.operands[1];
-    const Size size = size_of(inst);
-    unsigned by = place.index; // the register that is added
-    const bool is_uniform = inst.form->id == FormId::uldc_indexed || inst.form->id == FormId::ldcu;
-    if (is_uniform && place.uniform != zero_uniform) by = uniform_base + place.uniform;
-    if (by != zero_register)
-        if (const Value index = read_index(by); index.constant) {
-            place.value += std::int32_t(*index.constant);
-            by = zero_register;
-        }
-    if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
-    if (by == zero_register && size.bytes >= 4) {
-        if (size.bytes >= 8) {
-            Operand target = inst.operands[0];
-            const unsigned count = size.bytes / 8;
-            if (count > 1 && target.index % 4 != 0) refuse_here(); // nothing is written before all is read
-            std::vector<int> pairs;
-            for (unsigned i = 0; i < count; ++i)
-                pairs.push_back(join(constant_word(place.bank, place.value + 8 * i),
-                                     constant_word(place.bank, place.value + 8 * i + 4)));
-            for (const int pair : pairs) {
-                write_pair(target, pair);
-                target.index = std::uint8_t(target.index + 2);
-            }
-        } else {
-            write(inst.operands[0], constant_word(place.bank, place.value));
-        }
-        return;
-    }
-    if (size.bytes > 8) refuse_here();
-    std::string where;
-    if (by == zero_register && place.bank == 0 && place.value < std::int64_t(kernel_.parameter_base)) {
-        // Of the launch's numbers: a part of the word.
-        const std::int64_t first = place.value % 4;
-        if (place.value < 0 || first + size.bytes > 4) refuse_here();
-        const Value word = constant_word(0, place.value - first);
-        const std::string result = temporary();
-        emit(std::string(size.narrow[1] == 's' ? "bfe.s32 " : "bfe.u32 ") + result + ", " + in_register(word) + ", " +
-             std::to_string(8 * first) + ", " + std::to_string(8 * size.bytes));
-        write(inst.operands[0], value_of(result));
-        return;
-    }
-    if (by == zero_register && place.bank == 0) {
-        for (const KernelParameter& parameter : kernel_.parameters) {
-            const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;
-            if (inside >= 0 && inside + size.bytes <= parameter.size)
-                where = "param_" + std::to_string(parameter.ordinal) + plus(inside);
-        }
-        if (where.empty()) refuse_here();
-        const std::string result = temporary();
-        emit(std::string("ld.param") + size.narrow + " " + result + ", [" + where + "]");
-        write(inst.operands[0], value_of(result));
-        return;
-    }
-    std::string base;
-    if (by != zero_register) {
-        base = wide_temporary();
-        emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
-    }
-    if (place.bank == 3 || place.bank == 2) {
-        if (place.bank == 3 && !has_section(constants_section)) refuse_here("constants that are not there");
-        const std::string variable = wide_temporary();
-        emit("mov.u64 " + variable + ", " + (place.bank == 2 ? table_place() : std::string("sass_constants")));
-        std::string sum = variable;
-        if (!base.empty()) {
-            sum = wide_temporary();
-            emit("add.s64 " + sum + ", " + variable + ", " + base);
-        }
-        where = "[" + sum + plus(place.value) + "]";
-        if (size.bytes == 8) {
-            const std::string result = wide_temporary();
-            emit_guarded("ld.const.b64 " + result + ", " + where);
-            write_pair(inst.operands[0], name_wide(result));
-        } else {
-            const std::string result = temporary();
-            emit_guarded(std::string("ld.const") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
-                         where);
-            write(inst.operands[0], value_of(result));
-        }
-        return;
-    }
-    if (place.bank == 0 && by != zero_register && !kernel_.parameters.empty()) {
-        // An array among the parameters, from the one on that the constant part of the address lies in or behind. At
-        // -O0 the register is the whole address, so that any parameter may be meant: one that lies elsewhere than in
-        // the bank is told by the address that comes out.
-        const std::vector<PlacedParameter> placed = place_parameters();
-        std::size_t array = 0;
-        std::int64_t shift = 0; // from a place in the bank to that of the declared list
-        bool is_shifted = false;
-        for (std::size_t i = 0; i < placed.size(); ++i) {
-            const std::int64_t from = kernel_.parameters[i].offset;
-            if (place.value >= std::int64_t(kernel_.parameter_base) + from) array = i;
-            is_shifted = is_shifted || placed[i].offset != from;
-        }
-        const std::string variable = wide_temporary();
-        std::string sum = wide_temporary();
-        std::int64_t behind = place.value - std::int64_t(kernel_.parameter_base) - kernel_.parameters[array].offset;
-        if (is_shifted) {
-            array = 0;
-            std::string inside = wide_temporary(), in_bank = inside;
-            emit("add.s64 " + inside + ", " + base + ", " +
-                 std::to_string(place.value - std::int64_t(kernel_.parameter_base)));
-            for (std::size_t i = 0; i < placed.size(); ++i) {
-                const std::int64_t from = kernel_.parameters[i].offset, here = std::int64_t(placed[i].offset) - from;
-                if (here == shift) continue;
-                const std::string is_behind = predicate_temporary(), moved = wide_temporary(),
-                                  chosen = wide_temporary();
-                emit("setp.ge.s64 " + is_behind + ", " + in_bank + ", " + std::to_string(from));
-                emit("add.s64 " + moved + ", " + in_bank + ", " + std::to_string(here));
-                emit("selp.b64 " + chosen + ", " + moved + ", " + inside + ", " + is_behind);
-                inside = chosen;
-                shift = here;
-            }
-            base = inside;
-            behind = 0;
-        }
-        emit("mov.u64 " + variable + ", param_" + std::to_string(kernel_.parameters[array].ordinal));
-        emit("add.s64 " + sum + ", " + variable + ", " + base);
-        where = "[" + sum + plus(behind) + "]";
-        if (size.bytes == 8) {
-            const std::string result = wide_temporary();
-            emit_guarded("ld.param.b64 " + result + ", " + where);
-            write_pair(inst.operands[0], name_wide(result));
-        } else {
-            const std::string result = temporary();
-            emit_guarded(std::string("ld.param") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
-                         where);
-            write(inst.operands[0], value_of(result));
-        }
-        return;
-    }
-    refuse_here("a constant by a register");
 }
 
 /// Where the predicate is false the target becomes zero. With .ZFILL the lower bits of the address say how many bytes

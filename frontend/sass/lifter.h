@@ -137,6 +137,23 @@ private:
     void write_wide(const Operand& operand, const std::string& value);
     int join(const Value& low, const Value& high);
     Value constant_word(unsigned bank, std::int64_t offset);
+    std::optional<Value> launch_word(std::int64_t offset);
+    std::optional<Value> cluster_word(std::int64_t offset);
+    std::optional<Value> parameter_word(std::int64_t offset);
+    std::optional<Value> address_word(std::int64_t offset);
+    Value special_word(const std::string& name);
+    /// Of a load or store.
+    struct Size {
+        unsigned bytes;
+        const char* narrow; ///< type of a load of less than a register
+    };
+    static Size size_of(const Instruction& inst);
+    void load_constant_words(const Instruction& inst, const Operand& place, unsigned bytes);
+    void load_part_of_word(const Instruction& inst, const Operand& place, const Size& size);
+    void load_from_space(const Instruction& inst, const std::string& opcode, const std::string& where,
+                         const Size& size);
+    std::string place_in_section(const Operand& place, const std::string& base);
+    std::string place_in_parameters(const Operand& place, std::string base);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
     Value parameter_window(bool of_bank, bool is_high);
