@@ -17,6 +17,7 @@
 #include "translator/llvm/inline_marked.h"
 #include "translator/llvm/jam_steps.h"
 #include "translator/llvm/join_column_stores.h"
+#include "translator/llvm/join_step_loops.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/part_loads.h"
 #include "translator/llvm/part_masks_and_integers.h"
@@ -74,6 +75,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     if (full) {
         late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+        late.addPass(JoinStepLoops());
         late.addPass(DropIdleFences());          // before the passes that look through conversions
         late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
         late.addPass(DeferNanChoice());          // likewise
