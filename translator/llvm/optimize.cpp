@@ -18,6 +18,7 @@
 #include "translator/llvm/jam_steps.h"
 #include "translator/llvm/join_column_stores.h"
 #include "translator/llvm/join_step_loops.h"
+#include "translator/llvm/lock_fences.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/part_loads.h"
 #include "translator/llvm/part_masks_and_integers.h"
@@ -103,6 +104,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     if (!full && machine.getTargetTriple().isX86()) late.addPass(FastSelectionForms());
     if (!full) late.addPass(HideRepeatedLoads());
     if (full && machine.getTargetTriple().isX86()) late.addPass(PartLoads());
+    if (machine.getTargetTriple().isX86()) late.addPass(LockFences());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
