@@ -36,6 +36,7 @@ public:
                 field("shared", offsetof(abi::CtaContext, shared)) + field("frames", offsetof(abi::CtaContext, frames));
         block_ = "entry";
         sum_ = "1";
+        if (below(4)) fill();
         const unsigned parts = 2 + below(4);
         for (unsigned part = 0; part < parts; ++part)
             if (below(3))
@@ -111,11 +112,13 @@ private:
         text_.insert(phi, "  " + step_ + " = phi i32 [0, %" + before + "], [" + next + ", %" + block_ + "]\n  " + sum +
                               " = phi i32 [" + start + ", %" + before + "], [" + sum_ + ", %" + block_ + "]\n");
         const std::string last = block_;
+        if (left_from.empty()) earlier_.push_back(sum_);
         begin("done" + id);
         const std::string result = name();
         line(result + " = phi i32 [" + sum_ + ", %" + last + "]" +
              (left_from.empty() ? "" : ", [" + left_sum + ", %" + left_from + "]"));
         sum_ = result;
+        earlier_.push_back(result);
         loaded_.clear();
     }
 
@@ -127,6 +130,7 @@ private:
         sum_ = sum;
         const unsigned loops = 1 + below(3);
         for (unsigned loop = 0; loop < loops; ++loop) {
+            if (below(3) == 0) turn();
             add_loop();
             if (below(2)) sum_ = value("add i32 " + sum_ + ", " + round);
         }
@@ -138,6 +142,31 @@ private:
         text_.insert(phi, "  " + round + " = phi i32 [0, %" + before + "], [" + next + ", %" + block_ + "]\n  " + sum +
                               " = phi i32 [" + start + ", %" + before + "], [" + sum_ + ", %" + block_ + "]\n");
         begin("ended" + id);
+    }
+
+    /// All words of shared memory, so that most loads behind know theirs.
+    void fill() {
+        line("br label %fill");
+        begin("fill");
+        line("%at = phi i32 [0, %entry], [%at.next, %fill]");
+        line("%at.wide = zext i32 %at to i64");
+        line("%at.bytes = mul i64 %at.wide, " + number(words));
+        line("%at.place = getelementptr i8, ptr %shared, i64 %at.bytes");
+        for (unsigned i = 0; i < words / 4; i += 8)
+            line("store <8 x i32> " + vector("i32", 1000, 1) + ", ptr " + value("getelementptr i8, ptr %at.place, i64 " + number(4 * i)) + ", align 1");
+        line("%at.next = add i32 %at, 1");
+        line("br i1 " + value("icmp ult i32 %at.next, 4") + ", label %fill, label %filled, !ptarmigan.steps !0");
+        begin("filled");
+    }
+
+    /// Data decide which way it goes on, so that no line goes through here.
+    void turn() {
+        const std::string id = number(loops_++), from = block_;
+        line("br i1 " + value("icmp ne i32 " + value("and i32 " + sum_ + ", 4") + ", 0") + ", label %left" + id + ", label %right" + id);
+        begin("left" + id);
+        line("br label %right" + id);
+        begin("right" + id);
+        sum_ = value("phi i32 [" + sum_ + ", %" + from + "], [7, %left" + id + "]");
     }
 
     std::string condition() {
@@ -201,6 +230,7 @@ private:
     }
 
     void access() {
+        if (!earlier_.empty() && below(3) == 0) add_to_sum(earlier_[below(unsigned(earlier_.size()))]);
         const char* const others[] = {"i8", "i16", "i32", "i64"};
         const std::string type = others[odd(1) ? below(4) : 2];
         switch (below(10)) {
@@ -261,6 +291,7 @@ private:
     unsigned oddity_; ///< 0: nothing that data decide, and no parts of words
     std::string text_, block_, sum_, step_;
     std::vector<std::string> loaded_; ///< in this step, and not behind a branch alone
+    std::vector<std::string> earlier_; ///< what loops before have left, and have had in their last step
     unsigned names_ = 0, loops_ = 0;
 };
 
