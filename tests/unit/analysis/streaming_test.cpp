@@ -39,6 +39,17 @@ TEST_CASE("streaming: stores to buffers that nobody reads", "[streaming]") {
     CHECK(streamed("ld.global.u64 %rd4, [%rd1]; mov.u32 %r2, 1; st.global.u32 [%rd4], %r2;") == 0); // nobody knows where
 }
 
+TEST_CASE("streaming: strides that only the launch knows", "[streaming]") {
+    const std::string strided = "ld.param.u32 %r4, [n]; mul.lo.u32 %r5, %r1, %r4; cvt.u64.u32 %rd5, %r5; ld.param.u64 %rd6, [q]; add.s64 %rd6, %rd5, %rd6;";
+    CHECK(streamed(strided + "ld.global.u32 %r2, [%rd1]; st.global.u32 [%rd6], %r2;") == 4);
+    CHECK(streamed(strided + "ld.global.u32 %r2, [%rd6]; st.global.u32 [%rd6], %r2;") == 0);
+    CHECK(streamed(strided + "ld.global.u32 %r2, [%rd2]; st.global.u32 [%rd6], %r2;") == 0);
+    CHECK(streamed(strided + "mad.wide.u32 %rd7, %r5, %r4, %rd6; ld.global.u32 %r2, [%rd1]; st.global.u32 [%rd7], %r2;") == 4);
+    // Which of two is the pointer nobody knows.
+    CHECK(streamed(strided + "ld.param.u64 %rd7, [p]; add.s64 %rd7, %rd7, %rd6; mov.u32 %r2, 1; st.global.u32 [%rd7], %r2;") == 0);
+    CHECK(streamed("ld.global.u64 %rd4, [%rd1]; mul.wide.u32 %rd5, %r1, 12; add.s64 %rd4, %rd4, %rd5; mov.u32 %r2, 1; st.global.u32 [%rd4], %r2;") == 0);
+}
+
 TEST_CASE("streaming: not where memory is ordered", "[streaming]") {
     CHECK(streamed(copy + "membar.gl;") == 0);
     CHECK(streamed(copy + "st.volatile.global.u32 [%rd2], %r2;") == 0);

@@ -33,7 +33,7 @@ class Buffers {
 public:
     explicit Buffers(const FunctionGraph& graph)
         : graph_(graph), successors_(successor_edges(graph)), predecessors_(reverse_edges(successors_)),
-          tree_(successors_, predecessors_, 0) {}
+          tree_(successors_, predecessors_, 0), definitions_(definitions_of(graph)) {}
 
     /// Where the parameter is in the parameter block; none for all other addresses.
     std::optional<std::uint32_t> of(const ptx::Instruction& inst) {
@@ -43,15 +43,33 @@ public:
             return std::nullopt;
         std::unique_ptr<ResidueAnalysis>& residues = analyses_[size];
         if (!residues) residues = std::make_unique<ResidueAnalysis>(graph_, tree_, size);
-        const Residue residue = residues->of(address);
-        if (residue.root != Residue::Root::parameter) return std::nullopt;
-        return residue.id;
+        return of(address, *residues, most_sums);
     }
 
 private:
+    /// Terms of an address that are looked through for the pointer.
+    static constexpr unsigned most_sums = 4;
+
+    /// Strides that only the launch knows leave nothing of a sum's residue, but the pointer is still one of its terms.
+    std::optional<std::uint32_t> of(const Operand& address, const ResidueAnalysis& residues, unsigned depth) const {
+        const Residue residue = residues.of(address);
+        if (residue.root == Residue::Root::parameter) return residue.id;
+        const bool is_value = address.kind == Operand::Kind::reg ||
+                              (address.kind == Operand::Kind::address && address.base == Operand::Base::reg);
+        const GraphInstruction* sum = is_value && depth != 0 ? definitions_[address.index] : nullptr;
+        if (!sum || sum->inst.guard != ptx::no_id) return std::nullopt;
+        const auto& operands = sum->inst.operands;
+        if (sum->inst.form == ptx::FormId::mad_wide) return of(operands[3], residues, depth - 1);
+        if (sum->inst.form != ptx::FormId::add_int || ptx::bit_size(sum->inst.type()) != 64) return std::nullopt;
+        const std::optional<std::uint32_t> first = of(operands[1], residues, depth - 1),
+                                           second = of(operands[2], residues, depth - 1);
+        return first && second ? std::nullopt : first ? first : second;
+    }
+
     const FunctionGraph& graph_;
     const Edges successors_, predecessors_;
     const DominatorTree tree_;
+    const std::vector<const GraphInstruction*> definitions_;
     std::map<unsigned, std::unique_ptr<ResidueAnalysis>> analyses_;
 };
 
