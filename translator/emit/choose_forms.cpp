@@ -165,11 +165,20 @@ private:
                !ptx::any(effects_but_of_assertions(graph_), Effects::waits | Effects::async | Effects::call);
     }
 
+    /// Of kernels whose steps are many: the shapes of the CTA as a whole.
+    CtaSpans spans_of_ctas() {
+        if (unit_.step_count() < 2) return {};
+        shapes_.set(unit_.thread_count(), DivergenceForm::masks);
+        CtaSpans spans = cta_spans(graph_);
+        shapes_.set(unit_.divergence);
+        return spans;
+    }
+
     void make_versions() {
         // Bytes that a thread stores are counted once.
         const std::uint32_t streamed = plan_streaming(graph_);
         if (thread_branches(graph_)) reshape();
-        const BlockId general = version_kernel(graph_);
+        const BlockId general = version_kernel(graph_, [this] { return spans_of_ctas(); });
         if (general) reshape();
         const bool in_loops = version_blocks(graph_, general + 1);
         if (in_loops) reshape();

@@ -29,6 +29,8 @@ constexpr unsigned most_of_address = 12;
 /// Fields and parameters that steps of one lane may keep in registers, or spilled, which is still a load instead of
 /// two.
 constexpr unsigned most_scalar_loads = 12;
+/// A division and what it is computed from.
+constexpr unsigned most_of_division = 32;
 
 bool is_in_context(const llvm::Value& pointer) {
     return pointer.getType()->isPointerTy() && llvm::isa<llvm::Argument>(pointer.stripInBoundsConstantOffsets());
@@ -69,6 +71,7 @@ public:
     bool hoist_to(llvm::BasicBlock& before) {
         const bool is_scalar = has_one_lane();
         bool changed = (is_scalar || stores_lane_by_lane()) && hoist_scalars(before, is_scalar);
+        changed |= hoist_divisions(before);
         if (!find_writes()) return changed;
         for (llvm::BasicBlock* block : loop_.blocks()) {
             if (!runs_in_each_round(*block)) continue;
@@ -125,6 +128,41 @@ private:
             }
         }
         return changed;
+    }
+
+    /// What CTAs divide in order to see whether their threads agree (analysis/shapes/lane_agreement.h): behind LLVM's
+    /// IR divisions stay where they are. Only of what each round begins with, since others may count on what was asked
+    /// before.
+    bool hoist_divisions(llvm::BasicBlock& before) {
+        bool changed = false;
+        const std::set<std::int64_t> written = written_fields(before.getModule()->getDataLayout());
+        for (llvm::BasicBlock* block = loop_.getHeader(); block && loop_.contains(block) && begins_.insert(block);
+             block = block->getSingleSuccessor())
+            for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
+                Instructions moved;
+                if (!instruction.isIntDivRem() || instruction.getType()->isVectorTy() ||
+                    !collect_scalars(instruction, written, moved))
+                    continue;
+                for (llvm::Instruction* each : moved) each->moveBefore(before.getTerminator());
+                changed = true;
+            }
+        return changed;
+    }
+
+    /// As collect(), of numbers that each round begins with.
+    bool collect_scalars(llvm::Instruction& instruction, const std::set<std::int64_t>& written, Instructions& moved) {
+        if (!loop_.contains(&instruction) || moved.contains(&instruction)) return true;
+        if (moved.size() >= most_of_division || !begins_.contains(instruction.getParent())) return false;
+        if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+            if (!stays_the_same(*load, true, true, written, instruction.getModule()->getDataLayout())) return false;
+        } else if (!is_arithmetic(instruction) && !instruction.isIntDivRem() &&
+                   !llvm::isa<llvm::SelectInst, llvm::FreezeInst, llvm::MinMaxIntrinsic>(instruction)) {
+            return false;
+        }
+        for (llvm::Value* operand : instruction.operands())
+            if (auto* source = llvm::dyn_cast<llvm::Instruction>(operand))
+                if (!collect_scalars(*source, written, moved)) return false;
+        return moved.insert(&instruction);
     }
 
     bool stays_the_same(const llvm::LoadInst& load, bool runs, bool is_scalar, const std::set<std::int64_t>& written,
@@ -203,6 +241,7 @@ private:
     llvm::AAResults& aliases_;
     unsigned register_bits_, left_;
     llvm::SmallVector<llvm::Instruction*, 32> writes_;
+    llvm::SmallSetVector<llvm::BasicBlock*, 8> begins_; ///< blocks that each round runs through first
 };
 
 bool is_step_loop(const llvm::Loop& loop) {

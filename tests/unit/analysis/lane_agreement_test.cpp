@@ -2,6 +2,7 @@
 // Code in versions for what lanes nearly always agree on, and what makes it possible.
 #include "graph_fixture.h"
 
+#include "frontend/isa/special_registers.h"
 #include "translator/analysis/build/thread_branches.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/loops/plan_prefetch.h"
@@ -51,6 +52,44 @@ TEST_CASE("lane agreement: quotients by reciprocals that the launch knows", "[la
     CHECK(stores_in_versions("mul.hi.u32 %r6, %r4, %r1; add.u32 %r6, %r6, %r4; shr.s32 %r6, %r6, 5;" + store) == std::pair(0u, 1u));
     CHECK(stores_in_versions("mul.hi.u32 %r6, %r4, %r1; add.u32 %r6, %r6, %r1; shr.u32 %r6, %r6, 5;" + store) == std::pair(0u, 1u));
     CHECK(stores_in_versions("mul.hi.u32 %r6, %r4, %r4; add.u32 %r6, %r6, %r4; shr.u32 %r6, %r6, 5;" + store) == std::pair(0u, 1u));
+}
+
+namespace {
+
+/// Whether a CTA is asked as a whole before its steps are: by tests that read no thread's number.
+bool asks_ctas(const std::string& body, std::array<std::uint32_t, 3> ntid) {
+    test::AnalysedKernel kernel(numbers + body + "ret;", ntid);
+    const auto spans = [&] {
+        const translator::BlockShape& shape = kernel.shape;
+        translator::compute_shapes(kernel.graph, shape, shape.ntid[0] * shape.ntid[1], translator::CompileOptions{});
+        translator::CtaSpans found = translator::cta_spans(kernel.graph);
+        translator::compute_shapes(kernel.graph, shape, 32, translator::CompileOptions{});
+        return found;
+    };
+    CHECK(translator::version_kernel(kernel.graph, spans) != 0);
+    translator::compute_shapes(kernel.graph, kernel.shape, 32, translator::CompileOptions{});
+    translator::verify_graph(kernel.graph);
+    REQUIRE(kernel.graph.blocks[0].terminator.kind == translator::Terminator::Kind::branch);
+    for (const auto& instruction : kernel.graph.blocks[0].instructions)
+        for (const ptx::Operand& operand : instruction.inst.operands)
+            if (operand.kind == ptx::Operand::Kind::special && ptx::SpecialRegister(operand.index) != ptx::SpecialRegister::ctaid) return false;
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("lane agreement: CTAs are asked before their steps", "[lane_agreement]") {
+    const std::string divide = "div.u32 %r6, %r4, %r1;" + store, bound = "setp.ge.s32 %p1, %r4, %r1; @%p1 bra A;" + store + "A:";
+    for (const std::string& body : {divide, "mov.u32 %r6, 0;" + bound}) {
+        CHECK(asks_ctas(body, {128, 1, 1}));
+        CHECK(asks_ctas(body, {100, 1, 1}));
+    }
+    // Known distances apart in each step, but not in the CTA: the first step is as the others are.
+    CHECK(asks_ctas("mov.u32 %r5, %tid.y; mad.lo.u32 %r4, %r5, 1000, %r4;" + divide, {32, 4, 1}));
+    // Of what the warps have of their own nothing is asked of the CTA.
+    CHECK_FALSE(asks_ctas("mov.u32 %r5, %laneid; add.u32 %r4, %r5, %r3;" + divide, {128, 1, 1}));
+    CHECK_FALSE(asks_ctas("mov.u32 %r5, %warpid; add.u32 %r4, %r4, %r5;" + divide, {128, 1, 1}));
+    CHECK_FALSE(asks_ctas("mov.u32 %r5, %tid.x; shr.u32 %r5, %r5, 6; add.u32 %r9, %r1, %r5; div.u32 %r6, %r4, %r9;" + store, {128, 1, 1}));
 }
 
 TEST_CASE("lane agreement: a bound that has been asked for already", "[lane_agreement]") {

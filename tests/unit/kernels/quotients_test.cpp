@@ -131,6 +131,31 @@ TEST_CASE("elements of matrices by reciprocals and strides, two a thread", "[ker
     CHECK(wrong == 0);
 }
 
+TEST_CASE("quotients that all threads of a CTA share, or those of a step, or none", "[kernels][quotients]") {
+    // columns; threads of a CTA; the first thread's number
+    const std::uint32_t columns = GENERATE(1u, 7u, 32u, 64u, 96u, 100u, 1000u, 0x40000000u, 0u);
+    const std::uint32_t of_cta = GENERATE(64u, 96u, 100u), start = GENERATE(0u, 37u, 0x7fffffc0u, 0xffffffb0u);
+    const std::uint32_t n = 3 * of_cta, bound = start + 2 * of_cta + 9;
+    std::vector<std::uint32_t> numbers(1024);
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i * i + 1;
+    Array<std::uint32_t> in(numbers), out(2 * n);
+    // i = start + thread; if (i < bound) out[2 * thread] = in[i % columns % 1024] + i / columns; else out[2 * thread + 1] = i
+    run("cvt.u32.u64 %r1, %l62; cvt.u32.u64 %r2, %l63; shr.u64 %l1, %l63, 32; cvt.u32.u64 %r3, %l1; add.u32 %r4, %r62, %r1;\n"
+        "mul.wide.u32 %l2, %r62, 8; add.u64 %l2, %l2, %l60; setp.ge.u32 %p1, %r4, %r3;\n@%p1 bra BEYOND;\n"
+        "div.u32 %r5, %r4, %r2; rem.u32 %r6, %r4, %r2; and.b32 %r6, %r6, 1023; mul.wide.u32 %l3, %r6, 4; add.u64 %l3, %l3, %l61;\n"
+        "ld.global.u32 %r7, [%l3]; add.u32 %r7, %r7, %r5; st.global.u32 [%l2], %r7; bra.uni DONE;\n"
+        "BEYOND:\nst.global.u32 [%l2+4], %r4;\nDONE:",
+        {3}, {of_cta}, {out.address(), in.address(), start, columns | std::uint64_t(bound) << 32});
+    const auto results = out.values();
+    unsigned wrong = 0;
+    for (std::uint32_t t = 0; t < n; ++t) {
+        const std::uint32_t i = start + t, q = quotient(i, columns), rest = columns == 0 ? 0xffffffffu : i - q * columns;
+        wrong += results[2 * t] != (i < bound ? numbers[rest & 1023] + q : 0) || results[2 * t + 1] != (i < bound ? 0 : i);
+    }
+    INFO(columns << " columns, CTAs of " << of_cta << " from " << start);
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("bounds that lanes pass together, in part, or not at all", "[kernels][quotients]") {
     std::vector<std::uint32_t> numbers(count + 2);
     for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i * 7 + 3;

@@ -85,6 +85,7 @@ public:
 private:
     void plan_block(BlockId block, bool divergent);
     MaskSource mask_of(BlockId block, bool& never_empty) const;
+    BlockId common_mask(BlockId block) const;
     /// Whenever control gets to `block`, `before` has run with lanes in the same pass.
     bool runs_after(BlockId block, BlockId before) const { return control_.dominates(2 * before + 1, 2 * block); }
     bool leaves_divergent_loop(BlockId from, BlockId to) const;
@@ -138,7 +139,25 @@ MaskSource Planner::mask_of(BlockId block, bool& never_empty) const {
     if (predecessors.size() == 1 && !flow_.may_be_empty[block] && !is_divergent_branch(graph_, predecessors[0]) &&
         !leaves_divergent_loop(predecessors[0], block))
         return {MaskSource::Kind::same_as, predecessors[0]};
+    if (const BlockId common = common_mask(block); common != no_block) return {MaskSource::Kind::same_as, common};
     return {MaskSource::Kind::accumulated, no_block};
+}
+
+/// The block whose lanes all come here, whichever way: sides of uniform branches meet.
+BlockId Planner::common_mask(BlockId block) const {
+    if (flow_.may_be_empty[block] || flow_.conflict[block]) return no_block;
+    const std::uint32_t loop = region_.forest.loop_of[block];
+    BlockId common = no_block;
+    for (BlockId from : region_.predecessors[block]) {
+        if (region_.forest.loop_of[from] != loop || is_divergent_branch(graph_, from) ||
+            region_.position[from] >= region_.position[block])
+            return no_block;
+        BlockId source = from;
+        while (plan_.blocks[source].mask.kind == MaskSource::Kind::same_as) source = plan_.blocks[source].mask.block;
+        if (common != no_block && common != source) return no_block;
+        common = source;
+    }
+    return common;
 }
 
 void Planner::plan_block(BlockId block, bool divergent) {

@@ -7,11 +7,10 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/make_operands.h"
 #include "translator/analysis/graph/split_block.h"
-#include "translator/analysis/shapes/lane_tests.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace ptarmigan::translator {
@@ -40,7 +39,8 @@ bool is_special(const Operand& operand, ptx::SpecialRegister which) {
 /// The kernel twice, behind a test.
 class KernelVersions {
 public:
-    explicit KernelVersions(FunctionGraph& graph) : graph_(graph), definitions_(definitions_of(graph)) {}
+    KernelVersions(FunctionGraph& graph, const std::function<CtaSpans()>& spans)
+        : graph_(graph), find_spans_(spans), definitions_(definitions_of(graph)) {}
 
     BlockId run() {
         std::size_t statements = 0;
@@ -136,34 +136,117 @@ private:
         return true;
     }
 
-    BlockId make_twice() {
-        // The general version keeps its values and its numbers, but for the entry, which becomes the last block.
-        std::vector<GraphInstruction> test_code;
-        Copies operands(graph_);
-        LaneTest test(graph_, 0, test_code);
-        std::unordered_map<ValueId, Operand> reciprocals; // quotients, by the results that they stand for
-        for (const GraphInstruction* instruction : needed_) {
-            for (ValueId value : definitions(graph_, *instruction)) operands.add(value, 0);
-            test_code.push_back(operands.copy(*instruction));
-        }
+    /// The same in all threads, or what `line` is.
+    bool is_known_in_cta(const Operand& operand, bool line) const {
+        if (operand.kind != Operand::Kind::reg) return operand.kind == Operand::Kind::imm;
+        const CtaSpan& span = spans_[operand.index];
+        return line ? span.is_line : span.is_uniform;
+    }
+    /// Whether all that is tested can be asked of a CTA's threads at once.
+    bool may_ask_ctas() const {
+        if (spans_.empty()) return false;
+        for (const GraphInstruction* needed : needed_)
+            for (const Operand& operand : needed->inst.operands) {
+                if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list)
+                    for (std::uint32_t e = 0; e < operand.count; ++e)
+                        if (graph_.pool[operand.first + e].kind == Operand::Kind::special) return false;
+                if (operand.kind == Operand::Kind::special && !is_of_thread_0(operand) &&
+                    !is_special(operand, ptx::SpecialRegister::ctaid) &&
+                    !is_special(operand, ptx::SpecialRegister::nctaid) &&
+                    !is_special(operand, ptx::SpecialRegister::ntid))
+                    return false;
+            }
         for (const Block& block : graph_.blocks)
             for (const GraphInstruction& instruction : block.instructions) {
                 if (!is_tested(instruction)) continue;
+                const auto& operands = instruction.inst.operands;
+                bool known = false;
+                if (const auto line = line_of_comparison(graph_, instruction.inst))
+                    known = is_known_in_cta(operands[*line], true) && is_known_in_cta(operands[5 - *line], false);
+                else if (const auto line = line_of_widening(graph_, instruction.inst))
+                    known = is_known_in_cta(operands[*line], true);
+                else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
+                    known = is_known_in_cta(quotient->line, true) && is_known_in_cta(quotient->factor, false) &&
+                            is_known_in_cta(quotient->shift, false);
+                else
+                    known = is_known_in_cta(operands[1], true) && is_known_in_cta(operands[2], false);
+                if (!known) return false;
+            }
+        return true;
+    }
+    static bool is_of_thread_0(const Operand& operand) { return is_special(operand, ptx::SpecialRegister::tid); }
+
+    struct Test {
+        std::vector<GraphInstruction> code;
+        ValueId holds = no_value;
+        std::map<ValueId, Operand> quotients; ///< if it holds; by the results that they stand for
+    };
+    /// For the CTA: of thread 0.
+    Test make_test(BlockId block, bool for_cta) {
+        Test result;
+        Copies operands(graph_);
+        LaneTest test(graph_, block, result.code, for_cta ? &spans_ : nullptr);
+        for (const GraphInstruction* instruction : needed_) {
+            for (ValueId value : definitions(graph_, *instruction)) operands.add(value, block);
+            GraphInstruction copy = operands.copy(*instruction);
+            for (Operand& operand : copy.inst.operands)
+                if (for_cta && operand.kind == Operand::Kind::special && is_of_thread_0(operand))
+                    operand = constant_operand(0, copy.inst.type());
+            result.code.push_back(std::move(copy));
+        }
+        for (BlockId id = 0; id < graph_.blocks.size(); ++id)
+            for (std::size_t i = 0; i < graph_.blocks[id].instructions.size(); ++i) {
+                if (!is_tested(graph_.blocks[id].instructions[i])) continue;
+                const GraphInstruction instruction = graph_.blocks[id].instructions[i];
                 const ptx::Instruction named = operands.copy(instruction).inst;
+                Operand& quotient = result.quotients[instruction.inst.operands[0].index];
                 if (const auto compared = line_of_comparison(graph_, instruction.inst))
                     test.add_comparison(instruction, *compared, named.operands[2], named.operands[3]);
                 else if (const auto widened = line_of_widening(graph_, instruction.inst))
                     test.add_widening(instruction, *widened, named.operands[*widened]);
-                else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
-                    reciprocals[instruction.inst.operands[0].index] =
-                        test.add_reciprocal(instruction, *quotient, named_by(operands, *quotient));
+                else if (const auto reciprocal = reciprocal_quotient(graph_, definitions_, instruction))
+                    quotient = test.add_reciprocal(instruction, *reciprocal, named_by(operands, *reciprocal));
                 else
-                    test.add(instruction, named.operands[1], named.operands[2]);
+                    quotient = test.add(instruction, named.operands[1], named.operands[2]);
             }
+        std::erase_if(result.quotients, [](const auto& each) { return each.second.kind == Operand::Kind::none; });
+        result.holds = test.result();
+        return result;
+    }
+
+    /// `yes` and `no` are entered by this block alone.
+    void ask(BlockId block, Test test, BlockId yes, BlockId no) {
+        Block& asking = graph_.blocks[block];
+        asking.instructions = std::move(test.code);
+        asking.terminator.kind = Terminator::Kind::branch;
+        asking.terminator.condition = test.holds;
+        asking.terminator.location = asking.instructions.front().inst.location;
+        asking.successors = {yes, no};
+        for (BlockId version : asking.successors) graph_.blocks[version].predecessors = {block};
+    }
+
+    BlockId make_twice() {
+        // The general version keeps its values and its numbers, but for the entry, which becomes the last block.
         const auto count = BlockId(graph_.blocks.size()); // of each version; its entry's number in the general one
+        const BlockId general = count, common = 2 * count, exit = common + 1, of_cta = exit + 1, of_step = exit + 2,
+                      ask_step = exit + 3;
+        if (find_spans_) spans_ = find_spans_();
+        const bool asks_ctas = may_ask_ctas();
+        Test cta_test;
+        if (asks_ctas) cta_test = make_test(0, true);
+        Test step_test = make_test(asks_ctas ? ask_step : 0, false);
+        const bool divides = !step_test.quotients.empty();
+        std::vector<Phi> phis; // quotients of the CTA or of the step
+        std::map<ValueId, Operand> quotients = step_test.quotients;
+        if (asks_ctas)
+            for (auto& [result, quotient] : quotients) {
+                const ValueId either = new_value(graph_, quotient.type, common);
+                graph_.values[either].is_phi = true;
+                phis.push_back({either, {cta_test.quotients.at(result).index, quotient.index}});
+                quotient.index = either;
+            }
         move_entry(count);
-        copy_blocks(count, reciprocals);
-        const auto exit = BlockId(graph_.blocks.size());
+        copy_blocks(count, quotients);
         graph_.blocks.emplace_back();
         graph_.blocks[exit].terminator = graph_.blocks[graph_.exit_block].terminator;
         for (BlockId old : {graph_.exit_block, graph_.exit_block + count}) {
@@ -172,16 +255,21 @@ private:
             graph_.blocks[exit].predecessors.push_back(old);
         }
         graph_.exit_block = exit;
-        Block& entry = graph_.blocks[0];
-        entry.instructions = std::move(test_code);
-        entry.terminator.kind = Terminator::Kind::branch;
-        entry.terminator.condition = test.result();
-        entry.terminator.location = entry.instructions.front().inst.location;
-        entry.successors = {2 * count, count};
-        for (BlockId version : entry.successors) graph_.blocks[version].predecessors = {0};
-        const bool divides = std::any_of(entry.instructions.begin(), entry.instructions.end(),
-                                         [](const GraphInstruction& i) { return i.inst.form == FormId::div_int; });
-        if (!divides && reciprocals.empty()) graph_.parted_blocks = count;
+        if (asks_ctas) {
+            for (BlockId way : {of_cta, of_step}) {
+                graph_.blocks.emplace_back();
+                graph_.blocks[way].terminator.kind = Terminator::Kind::jump;
+                graph_.blocks[way].successors = {common};
+            }
+            graph_.blocks.emplace_back();
+            ask(0, std::move(cta_test), of_cta, ask_step);
+            ask(ask_step, std::move(step_test), of_step, general);
+            graph_.blocks[common].predecessors = {of_cta, of_step};
+            graph_.blocks[common].phis = std::move(phis);
+        } else {
+            ask(0, std::move(step_test), common, general);
+        }
+        if (!divides) graph_.parted_blocks = count;
         find_loops_again(graph_);
         return count;
     }
@@ -209,7 +297,7 @@ private:
     }
 
     /// Blocks 1 to `count` once more, behind them.
-    void copy_blocks(BlockId count, const std::unordered_map<ValueId, Operand>& reciprocals) {
+    void copy_blocks(BlockId count, const std::map<ValueId, Operand>& quotients) {
         Copies copies(graph_);
         for (BlockId old = 1; old <= count; ++old) {
             for (const Phi& phi : graph_.blocks[old].phis)
@@ -226,9 +314,9 @@ private:
             std::vector<GraphInstruction> code;
             for (const GraphInstruction& instruction : graph_.blocks[old].instructions) {
                 const auto known =
-                    is_tested(instruction) ? reciprocals.find(instruction.inst.operands[0].index) : reciprocals.end();
-                if (known != reciprocals.end())
-                    append_known(copies.copy(instruction), known->second, code);
+                    is_tested(instruction) ? quotients.find(instruction.inst.operands[0].index) : quotients.end();
+                if (known != quotients.end())
+                    append_known(graph_, old + count, copies.copy(instruction), known->second, code);
                 else if (is_tested(instruction))
                     append_uniform(graph_, old + count, copies.copy(instruction), code);
                 else
@@ -244,6 +332,8 @@ private:
     }
 
     FunctionGraph& graph_;
+    const std::function<CtaSpans()>& find_spans_;
+    CtaSpans spans_; ///< none: CTAs are not asked
     std::vector<const GraphInstruction*> definitions_;
     std::vector<const GraphInstruction*> needed_; ///< by a test, each behind what it reads
     std::unordered_set<const GraphInstruction*> is_needed_;
@@ -353,8 +443,8 @@ private:
 
 } // namespace
 
-BlockId version_kernel(FunctionGraph& graph) {
-    return KernelVersions(graph).run();
+BlockId version_kernel(FunctionGraph& graph, const std::function<CtaSpans()>& spans) {
+    return KernelVersions(graph, spans).run();
 }
 
 bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block) {

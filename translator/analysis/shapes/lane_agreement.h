@@ -11,14 +11,17 @@
 // 0 computes, or is widened without a guard. Tests themselves read lane 0's value by such a mov.
 #pragma once
 
-#include "translator/analysis/graph/function_graph.h"
+#include "translator/analysis/shapes/lane_tests.h"
+
+#include <functional>
 
 namespace ptarmigan::translator {
 
 /// Makes the kernel twice if it compares or divides outside of loops, by numbers that are known where it begins, and
-/// tests there which version a step runs. For kernels whose threads don't meet. Returns how many of the first blocks
-/// behind the entry are those of the general version, 0 if nothing was done.
-BlockId version_kernel(FunctionGraph& graph);
+/// tests there which version a step runs. With `spans` (which finds cta_spans()) it first asks for the whole CTA, which
+/// is the same for all of its steps, and for a step only where the CTA's threads part. For kernels whose threads don't
+/// meet. Returns how many of the first blocks behind the entry are those of the general version, 0 if nothing was done.
+BlockId version_kernel(FunctionGraph& graph, const std::function<CtaSpans()>& spans = {});
 /// Code of the general version, which only steps run whose lanes part at a bound: not all lanes are active in it.
 bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block);
 

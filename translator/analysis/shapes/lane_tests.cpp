@@ -189,7 +189,26 @@ std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::
     return std::nullopt;
 }
 
-void LaneTest::add(const GraphInstruction& division, const Operand& a, const Operand& b) {
+CtaSpans cta_spans(const FunctionGraph& graph) {
+    CtaSpans spans(graph.values.size());
+    for (std::size_t value = 0; value < spans.size(); ++value) {
+        const Shape& shape = graph.values[value].shape;
+        spans[value].is_uniform = shape.is_uniform() || graph.values[value].is_constant;
+        if (!shape.is_affine() || shape.steps || shape.guard != no_value) continue;
+        const auto [low, high] = std::minmax_element(shape.offsets->begin(), shape.offsets->end());
+        if (*high - *low < std::int64_t(1) << 31) spans[value] = {spans[value].is_uniform, true, *low, *high};
+    }
+    return spans;
+}
+
+std::pair<std::int64_t, std::int64_t> LaneTest::span_of(const Operand& line) const {
+    if (spans_) return {(*spans_)[line.index].low, (*spans_)[line.index].high};
+    const LaneOffsets& offsets = *graph_.values[line.index].shape.offsets;
+    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+    return {*low, *high};
+}
+
+Operand LaneTest::add(const GraphInstruction& division, const Operand& a, const Operand& b) {
     model_ = &division;
     const ptx::Instruction& inst = division.inst;
     const ScalarType type = inst.type();
@@ -198,29 +217,30 @@ void LaneTest::add(const GraphInstruction& division, const Operand& a, const Ope
         return t.form == form && t.type == type && t.a == a.index && t.b.kind == b.kind && t.b.index == b.index &&
                t.b.value == b.value;
     });
-    if (known != tested_.end()) return;
-    tested_.push_back({form, type, a.index, b});
+    if (known != tested_.end()) return known->quotient;
     const ScalarType number = form == FormId::shr && !ptx::is_signed(type) ? unsigned_of(type) : type;
-    const Shape& shape = shape_of(inst.operands[1]);
-    const auto [lowest, highest] = ends(a, number, shape);
+    const auto span = span_of(inst.operands[1]);
+    const auto [lowest, highest] = ends(a, number, span);
+    const Operand quotient = emit(form, number, {lowest, b});
+    tested_.push_back({form, type, a.index, b, quotient});
     if (form == FormId::div_int) {
         // One division: what is left of the lowest does not reach the divisor in the highest either. Their distance is
         // no more than the highest itself, so the sum does not wrap. A divisor of 0 leaves all, a negative one less
         // than nothing.
-        const auto [low, high] = std::minmax_element(shape.offsets->begin(), shape.offsets->end());
-        const Operand whole = emit(FormId::mul_lo, number, {emit(form, number, {lowest, b}), b});
-        const Operand rest = emit(FormId::sub_int, number, {lowest, whole});
+        const Operand rest = emit(FormId::sub_int, number, {lowest, emit(FormId::mul_lo, number, {quotient, b})});
         if (ptx::is_signed(number)) require(Modifier::ge, number, lowest, immediate(0, number));
-        require(Modifier::lt, number, emit(FormId::add_int, number, {rest, immediate(*high - *low, number)}), b);
-        return;
+        require(Modifier::lt, number,
+                emit(FormId::add_int, number, {rest, immediate(span.second - span.first, number)}), b);
+        return quotient;
     }
-    require(Modifier::eq, number, emit(form, number, {lowest, b}), emit(form, number, {highest, b}));
+    require(Modifier::eq, number, quotient, emit(form, number, {highest, b}));
+    return quotient;
 }
 
 Operand LaneTest::add_reciprocal(const GraphInstruction& shift, const ReciprocalQuotient& quotient,
                                  const ReciprocalQuotient& named) {
     model_ = &shift;
-    const auto [lowest, highest] = ends(named.line, ScalarType::s32, shape_of(quotient.line));
+    const auto [lowest, highest] = ends(named.line, ScalarType::s32, span_of(quotient.line));
     const auto divided = [&](const Operand& number) {
         const Operand upper = emit(FormId::mul_hi, ScalarType::u32, {number, named.factor}, Modifier::hi);
         return emit(FormId::shr, ScalarType::u32,
@@ -236,7 +256,7 @@ Operand LaneTest::add_reciprocal(const GraphInstruction& shift, const Reciprocal
 void LaneTest::add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
     model_ = &comparison;
     const ptx::Instruction& inst = comparison.inst;
-    const auto [lowest, highest] = ends(line == 2 ? a : b, inst.type(), shape_of(inst.operands[line]));
+    const auto [lowest, highest] = ends(line == 2 ? a : b, inst.type(), span_of(inst.operands[line]));
     const auto answer = [&](const Operand& end) {
         return compare(inst.form, order_of(inst), inst.type(), line == 2 ? end : a, line == 2 ? b : end);
     };
@@ -248,19 +268,18 @@ void LaneTest::add_widening(const GraphInstruction& widening, unsigned line, con
     model_ = &widening;
     const ScalarType from = widening.inst.operands[line].type;
     const ScalarType type = ptx::is_signed(from) ? ScalarType::s32 : ScalarType::u32;
-    ends(a, type, shape_of(widening.inst.operands[line]));
+    ends(a, type, span_of(widening.inst.operands[line]));
 }
 
 /// The lowest and the highest of the lanes' values of `line`, if the test holds: no lane wraps.
-std::pair<Operand, Operand> LaneTest::ends(const Operand& line, ScalarType type, const Shape& shape) {
+std::pair<Operand, Operand> LaneTest::ends(const Operand& line, ScalarType type,
+                                           std::pair<std::int64_t, std::int64_t> span) {
     for (const Ends& known : ends_)
         if (known.line == line.index && known.type == type) return known.values;
-    const LaneOffsets& offsets = *shape.offsets;
-    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
     const ScalarType bits = ptx::bit_size(type) == 64 ? ScalarType::b64 : ScalarType::b32;
     const Operand first = emit(FormId::mov, bits, {retyped(line, bits)}, Modifier::uni);
-    const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(*low, type)});
-    const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(*high, type)});
+    const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(span.first, type)});
+    const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(span.second, type)});
     require(Modifier::le, type, lowest, highest);
     ends_.push_back({line.index, type, {lowest, highest}});
     return ends_.back().values;
@@ -319,11 +338,22 @@ void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction divisi
     }
 }
 
-void append_known(GraphInstruction computed, const Operand& known, std::vector<GraphInstruction>& code) {
-    const ScalarType bits = ptx::bit_size(known.type) == 64 ? ScalarType::b64 : ScalarType::b32;
-    const Operand result = retyped(computed.inst.operands[0], bits);
-    computed.inst = make(FormId::mov, bits, {result, retyped(known, bits)}, computed.inst.location);
-    code.push_back(std::move(computed));
+void append_known(FunctionGraph& graph, BlockId block, GraphInstruction division, const Operand& quotient,
+                  std::vector<GraphInstruction>& code) {
+    const ptx::Instruction inst = division.inst;
+    const Operand& d = inst.operands[0];
+    if (inst.form != FormId::rem_int) {
+        const ScalarType bits = ptx::bit_size(quotient.type) == 64 ? ScalarType::b64 : ScalarType::b32;
+        division.inst = make(FormId::mov, bits, {retyped(d, bits), retyped(quotient, bits)}, inst.location);
+        code.push_back(std::move(division));
+        return;
+    }
+    const ScalarType type = inst.type();
+    const Operand whole = register_operand(new_value(graph, type, block), type);
+    division.inst = make(FormId::mul_lo, type, {whole, quotient, inst.operands[2]}, inst.location);
+    code.push_back(division);
+    division.inst = make(FormId::sub_int, type, {d, inst.operands[1], whole}, inst.location);
+    code.push_back(std::move(division));
 }
 
 } // namespace ptarmigan::translator

@@ -38,14 +38,26 @@ std::optional<unsigned> line_of_comparison(const FunctionGraph& graph, const ptx
 /// A 32-bit line that is made wider and has a guard, for lanes that wrap. Returns the number of the operand.
 std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::Instruction& inst);
 
-/// What `block` computes to see whether lanes share quotients and answers, and whether none wraps.
+/// A value in all threads of a CTA.
+struct CtaSpan {
+    bool is_uniform = false;
+    bool is_line = false;           ///< thread t holds what thread 0 holds and a known distance, of 32 or 64 bits
+    std::int64_t low = 0, high = 0; ///< the least and the greatest of these
+};
+using CtaSpans = std::vector<CtaSpan>; ///< by value
+/// Needs the shapes of the whole CTA as one step.
+CtaSpans cta_spans(const FunctionGraph& graph);
+
+/// What `block` computes to see whether lanes share quotients and answers, and whether none wraps. With `spans` of all
+/// threads of a CTA, by the values that thread 0 has.
 class LaneTest {
 public:
-    LaneTest(FunctionGraph& graph, BlockId block, std::vector<GraphInstruction>& code)
-        : graph_(graph), block_(block), code_(code) {}
+    LaneTest(FunctionGraph& graph, BlockId block, std::vector<GraphInstruction>& code, const CtaSpans* spans = nullptr)
+        : graph_(graph), block_(block), code_(code), spans_(spans) {}
 
     /// Of a quotient, a remainder or a shift. `a`, `b`: the operands, by the values that they have in the block.
-    void add(const GraphInstruction& division, const ptx::Operand& a, const ptx::Operand& b);
+    /// Returns the quotient if the test holds.
+    ptx::Operand add(const GraphInstruction& division, const ptx::Operand& a, const ptx::Operand& b);
     /// The lanes' quotient if the test holds, computed by `shift`; `named`: with the values that they have in the
     /// block.
     ptx::Operand add_reciprocal(const GraphInstruction& shift, const ReciprocalQuotient& quotient,
@@ -64,6 +76,7 @@ private:
         ptx::ScalarType type;
         ValueId a;
         ptx::Operand b;
+        ptx::Operand quotient;
     };
     struct Ends {
         ValueId line;
@@ -71,8 +84,9 @@ private:
         std::pair<ptx::Operand, ptx::Operand> values;
     };
 
-    const Shape& shape_of(const ptx::Operand& operand) const { return graph_.values[operand.index].shape; }
-    std::pair<ptx::Operand, ptx::Operand> ends(const ptx::Operand& line, ptx::ScalarType type, const Shape& shape);
+    std::pair<std::int64_t, std::int64_t> span_of(const ptx::Operand& line) const;
+    std::pair<ptx::Operand, ptx::Operand> ends(const ptx::Operand& line, ptx::ScalarType type,
+                                               std::pair<std::int64_t, std::int64_t> span);
     ptx::Operand emit(ptx::FormId form, ptx::ScalarType type, std::initializer_list<ptx::Operand> sources,
                       ptx::Modifier modifier = ptx::Modifier::none,
                       ptx::ScalarType result_type = ptx::ScalarType::none);
@@ -84,6 +98,7 @@ private:
     FunctionGraph& graph_;
     const BlockId block_;
     std::vector<GraphInstruction>& code_;
+    const CtaSpans* spans_;
     const GraphInstruction* model_ = nullptr;
     std::vector<Tested> tested_;
     std::vector<Ends> ends_;
@@ -93,7 +108,8 @@ private:
 /// What is tested as it is where the test holds; a remainder by the quotient.
 void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
                     std::vector<GraphInstruction>& code);
-/// What computes a value, which is `known` otherwise, as a copy of that.
-void append_known(GraphInstruction computed, const ptx::Operand& known, std::vector<GraphInstruction>& code);
+/// The same with the quotient that the test has computed.
+void append_known(FunctionGraph& graph, BlockId block, GraphInstruction division, const ptx::Operand& quotient,
+                  std::vector<GraphInstruction>& code);
 
 } // namespace ptarmigan::translator
