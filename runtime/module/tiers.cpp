@@ -28,12 +28,9 @@ TierSetting setting_from_environment() {
     return setting;
 }
 
-/// What good code costs at least: small kernels on AVX-512. Those full of collectives take three to seven times as
-/// much.
-constexpr std::uint64_t good_ns_per_statement = 150'000;
-/// Quick code that ran for that long will run longer. Earlier, programs that launch each kernel a few times (thrust)
-/// pay for code that they never run: it takes CPU and memory from what compiles their next kernel. Others wait longer,
-/// by a part of what good code takes anyhow.
+/// Quick code that ran for as long as good code takes to make will run longer. Earlier, programs that launch each
+/// kernel a few times (thrust) pay for code that they never run: it takes CPU and memory from what compiles their next
+/// kernel. Others wait longer, by a part of what good code takes anyhow.
 constexpr std::uint64_t least_worth_ns = 1'000'000;
 
 BackgroundOrder order_of(TieredCode::Urgency urgency) {

@@ -35,11 +35,14 @@ bool is_quick(const translator::CompileForm& form);
 /// The quick tier's form of what is to be compiled.
 translator::CompileOptions quick_options(const translator::CompileOptions& good);
 
-/// A kernel of so many statements is compiled well at once: it takes about as long as compiling it twice would.
-inline constexpr std::uint32_t small_kernel_statements = 96;
-/// Quick code takes a nanosecond and more for a statement of a thread, good code's compilation 150 us for one: of grids
-/// with at least so many threads the first is the longer one; then both are made side by side, or good code alone.
-inline constexpr std::uint64_t long_grid_threads = 150'000, longest_quick_threads = 4 * long_grid_threads;
+/// A kernel of so many statements is compiled well at once: there is little to gain by compiling it twice.
+inline constexpr std::uint32_t small_kernel_statements = 32;
+/// What good code takes to make for a statement: of 237 kernels (PyTorch's, cuBLAS's, cuDNN's, our benchmarks' and test
+/// programs'; AVX-512) half take more.
+inline constexpr std::uint64_t good_ns_per_statement = 450'000;
+/// Quick code takes a nanosecond and more for a statement of a thread: of grids with at least so many threads it runs
+/// for longer than good code takes to make; then both are made side by side, or good code alone.
+inline constexpr std::uint64_t long_grid_threads = good_ns_per_statement, longest_quick_threads = 4 * long_grid_threads;
 
 /// The way of one kernel, compiled for one shape of block, from quick code to good code. Thread-safe.
 class TieredCode : public std::enable_shared_from_this<TieredCode> {
