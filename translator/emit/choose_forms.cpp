@@ -24,6 +24,7 @@
 #include "translator/analysis/waits/meeting_places.h"
 #include "translator/analysis/waits/region_waits.h"
 #include "translator/analysis/waits/settle_races.h"
+#include "translator/analysis/waits/single_step.h"
 #include "translator/analysis/waits/spin_loops.h"
 #include "translator/analysis/waits/step_order.h"
 #include "translator/analysis/waits/thread_walks.h"
@@ -118,6 +119,7 @@ public:
         if (!unit_.fiber_form) forms_.barriers = plan_barriers(graph_, unit_.shape);
         unit_.fiber_form = unit_.fiber_form || !forms_.barriers.splittable;
         order_steps();
+        unit_.fiber_form = unit_.fiber_form || (!forms_.spins && !waits_in_regions && is_repetitive(forms_.barriers));
         unit_.gives_turns =
             !unit_.fiber_form && (forms_.spins || (unit_.options.cooperative && forms_.barriers.has_barriers));
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
@@ -130,12 +132,33 @@ public:
     }
 
 private:
+    /// Code from each barrier to the next ones would be many times the kernel: where a chain of branches may come to
+    /// any of many barriers, every region has all of the chain that is left.
+    bool is_repetitive(const BarrierPlan& plan) const {
+        constexpr std::size_t most_repetitions = 8, least_statements = 16'000;
+        if (unit_.options.barriers != BarrierForm::automatic || ptx::any(effects_of(graph_), ptx::Effects::waits))
+            return false;
+        std::size_t statements = 0;
+        for (const RegionView& region : plan.regions)
+            for (const BlockId block : region.blocks) statements += graph_.blocks[block].instructions.size();
+        return statements > std::max<std::size_t>(least_statements, most_repetitions * count_statements(graph_));
+    }
+
     /// Takes out barriers that the order of the steps makes needless. Not where behind barriers others have their turn.
     void order_steps() {
-        if (unit_.fiber_form || !forms_.barriers.has_barriers || unit_.step_count() < 2 || is_quick() ||
-            unit_.options.cooperative || unit_.options.barriers != BarrierForm::automatic ||
-            is_long_code(*unit_.module))
+        if (unit_.fiber_form || !forms_.barriers.has_barriers || unit_.options.cooperative ||
+            unit_.options.barriers != BarrierForm::automatic)
             return;
+        if (unit_.step_count() == 1) {
+            using ptx::Effects;
+            const bool may_go = unit_.divergence == DivergenceForm::masks && !forms_.spins &&
+                                !unit_.options.late_copies &&
+                                !ptx::any(effects_of(graph_), Effects::waits | Effects::async);
+            if (may_go && drop_barriers_of_single_step(graph_, forms_.barriers))
+                forms_.barriers = plan_barriers(graph_, unit_.shape);
+            return;
+        }
+        if (is_quick() || is_long_code(*unit_.module)) return;
         StepOrder order = drop_ordered_barriers(graph_, unit_.shape, unit_.width, forms_.barriers);
         if (!order.changed) return;
         unit_.falling_steps = std::move(order.falling);

@@ -3,6 +3,7 @@
 #include "graph_fixture.h"
 
 #include "translator/analysis/plans/barrier_regions.h"
+#include "translator/analysis/waits/single_step.h"
 #include "translator/analysis/waits/step_order.h"
 
 #include <algorithm>
@@ -105,4 +106,28 @@ TEST_CASE("step order: a barrier waits for threads that exit without it", "[orde
     CHECK(order(exits("st.global.u32 [%rd1], %r6;")) == Result{1, 0});
     CHECK(order(exits("ld.shared.u32 %r8, [%r2 + -256]; st.global.u32 [%rd1], %r8;")) == Result{2, 0});
     CHECK(order(exits("ld.u32 %r8, [%rd1]; st.global.u32 [%rd1], %r8;")) == Result{2, 0});
+}
+
+namespace {
+
+/// Barriers that are left in a CTA of 32 threads in one step.
+std::size_t left_of_single_step(const std::string& body) {
+    test::AnalysedKernel kernel("mov.u32 %r1, %tid.x; mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 4, %r2; ld.param.u64 %rd1, [p];" + body +
+                                    "ld.shared.u32 %r7, [%r2 + 4]; st.global.u32 [%rd1], %r7; ret;",
+                                {32, 1, 1}, 32, ".shared .align 4 .b8 words[8192];\n");
+    const BarrierPlan plan = plan_barriers(kernel.graph, kernel.shape);
+    REQUIRE(plan.splittable);
+    drop_barriers_of_single_step(kernel.graph, plan);
+    return std::size_t(std::count_if(kernel.graph.blocks.begin(), kernel.graph.blocks.end(),
+                                     [](const Block& block) { return block.ends_with_barrier; }));
+}
+
+} // namespace
+
+TEST_CASE("single step: no barrier is needed, but where lanes that leave have something to do", "[order]") {
+    const std::string store = "st.shared.u32 [%r2], %r1; bar.sync 0;";
+    CHECK(left_of_single_step(store) == 0);
+    CHECK(left_of_single_step(store + "ld.shared.u32 %r3, [%r2 + 8]; bar.sync 0; st.shared.u32 [%r2 + 4], %r3;") == 0);
+    CHECK(left_of_single_step("setp.gt.u32 %p1, %r1, 9; @%p1 ret;" + store) == 0);
+    CHECK(left_of_single_step("setp.gt.u32 %p1, %r1, 9; @!%p1 bra stay; st.global.u32 [%rd1 + 4], %r1; ret; stay:" + store) == 1);
 }

@@ -185,9 +185,9 @@ TEST_CASE("scans upward and downward, whose steps may run in either order", "[ke
 }
 
 TEST_CASE("barriers wait for threads that exit without them, which are done with memory then", "[kernels][barriers]") {
-    constexpr unsigned many = 128;
+    for (const unsigned many : {16u, 32u, 128u})
     for (const std::string barrier : {"bar.sync 0;", "bar.sync 1;", "barrier.red.popc.u32 %r9, 0, %p1;"})
-        for (const std::string leave : {"and.b32 %r4, %r62, 1; setp.eq.u32 %p0, %r4, 1;", "setp.ge.u32 %p0, %r62, 64;"}) {
+        for (const std::string leave : {"and.b32 %r4, %r62, 1; setp.eq.u32 %p0, %r4, 1;", "setp.ge.u32 %p0, %r62, %r7;"}) {
             const bool odd = leave.starts_with("and");
             Array<std::uint32_t> out(many);
             run(R"(
@@ -196,10 +196,12 @@ TEST_CASE("barriers wait for threads that exit without them, which are done with
                 mul.wide.u32 %l0, %r62, 4;
                 add.u64 %l0, %l60, %l0;
                 add.u32 %r3, %r62, 100;
+                mov.u32 %r7, %ntid.x;
+                shr.u32 %r7, %r7, 1;
                 setp.eq.u32 %p1, %r62, 0;
                 st.shared.u32 [%r2], %r3;
                 bar.sync 0;
-            )" + leave + "@!%p0 bra stay; ld.shared.u32 %r5, [%r2 + " + (odd ? "-4" : "-256") + R"(];
+            )" + leave + "@!%p0 bra stay; ld.shared.u32 %r5, [%r2 + " + (odd ? "-4" : "-" + std::to_string(2 * many)) + R"(];
                 st.global.u32 [%l0], %r5;
                 ret;
             stay:
@@ -213,8 +215,42 @@ TEST_CASE("barriers wait for threads that exit without them, which are done with
             const auto results = out.values();
             for (std::uint32_t i = 0; i < many; ++i) {
                 INFO(barrier << " " << leave << " " << i);
-                const bool exits = odd ? i % 2 == 1 : i >= 64;
-                CHECK(results[i] == (exits ? i + 100 - (odd ? 1 : 64) : i + 107));
+                const bool exits = odd ? i % 2 == 1 : i >= many / 2;
+                CHECK(results[i] == (exits ? i + 100 - (odd ? 1 : many / 2) : i + 107));
             }
         }
+}
+
+TEST_CASE("a chain of branches that may come to any of many barriers", "[kernels][barriers]") {
+    // Bit by bit of a number: where it is set, each thread adds what its neighbour has.
+    constexpr unsigned bits = 60;
+    constexpr std::uint64_t number = 0x9e3779b97f4a7c15;
+    std::string body = R"(
+        mov.u32 %r1, words;
+        mov.u32 %r5, %ntid.x;
+        mad.lo.u32 %r2, %r62, 4, %r1;
+        add.u32 %r3, %r62, 1;
+        rem.u32 %r4, %r3, %r5;
+        mad.lo.u32 %r4, %r4, 4, %r1;
+    )";
+    for (unsigned bit = 0; bit < bits; ++bit) {
+        const std::string n = std::to_string(bit);
+        body += "shr.u64 %l1, %l61, " + n + "; and.b64 %l1, %l1, 1; setp.eq.u64 %p0, %l1, 0; @%p0 bra behind" + n +
+                "; bar.sync 0; st.shared.u32 [%r2], %r3; bar.sync 0; ld.shared.u32 %r6, [%r4];"
+                "mad.lo.u32 %r3, %r3, 3, %r6; xor.b32 %r3, %r3, " + n + "; behind" + n + ":\n";
+    }
+    body += "mul.wide.u32 %l0, %r62, 4; add.u64 %l0, %l60, %l0; st.global.u32 [%l0], %r3;";
+    for (const unsigned many : {1u, 8u, 32u, 80u}) {
+        Array<std::uint32_t> out(many);
+        run(body, {1}, {many}, {out.address(), number}, ".shared .align 4 .b8 words[512];\n");
+        std::vector<std::uint32_t> expected(many);
+        for (std::uint32_t i = 0; i < many; ++i) expected[i] = i + 1;
+        for (unsigned bit = 0; bit < bits; ++bit) {
+            if ((number >> bit & 1) == 0) continue;
+            const std::vector<std::uint32_t> before = expected;
+            for (std::uint32_t i = 0; i < many; ++i) expected[i] = (before[i] * 3 + before[(i + 1) % many]) ^ bit;
+        }
+        INFO(many);
+        CHECK(out.values() == expected);
+    }
 }
