@@ -14,7 +14,7 @@ struct AtomicType {
 };
 AtomicType atomic_type(const Instruction& inst) {
     if (inst.has("S32")) return {".s32", ".b32", 4};
-    if (inst.has("128")) throw Unliftable("an atomic operation on 128 bits");
+    if (inst.has("128")) return {".b128", ".b128", 16};
     if (inst.has("64")) return {".u64", ".b64", 8};
     if (inst.has("S64")) return {".s64", ".b64", 8};
     if (inst.has("F32.FTZ.RN")) return {".f32", "", 4};
@@ -35,6 +35,7 @@ std::string operation_words(const Instruction& inst, const AtomicType& type) {
         if (is_bits && type.bits[0] == 0) throw Unliftable("a logic operation of floats");
         // Addition wraps: there is no add.s64, and s32 is the same.
         const bool is_sum = operation == ".add" && type.bits[0] != 0;
+        if (type.bytes == 16 && operation != ".exch") throw Unliftable("a sum of 128 bits");
         return operation + (is_bits ? type.bits : is_sum ? (type.bytes == 8 ? ".u64" : ".u32") : type.type);
     }
     throw Unliftable("an atomic operation that is not known");
@@ -86,6 +87,26 @@ std::string Lifter::vector_operands(const Operand& first, unsigned registers, bo
     return "{" + low + ", " + upper_half_of(both) + "}";
 }
 
+/// Four registers as one value, and back.
+std::string Lifter::read_quad(const Operand& first) {
+    const unsigned index = index_of(first);
+    const bool is_zero = index == zero_register;
+    const std::string low = wide_text(pair_at(index)), high = wide_text(pair_at(is_zero ? index : index + 2));
+    const std::string quad = "%o" + std::to_string(quads_++);
+    emit("mov.b128 " + quad + ", {" + low + ", " + high + "}");
+    return quad;
+}
+
+void Lifter::write_quad(const Operand& first, const std::string& quad) {
+    if (index_of(first) == zero_register) return;
+    const std::string low = wide_temporary(), high = wide_temporary();
+    emit("mov.b128 {" + low + ", " + high + "}, " + quad);
+    write_pair(first, name_wide(low));
+    Operand upper = first;
+    upper.index = std::uint8_t(upper.index + 2);
+    write_pair(upper, name_wide(high));
+}
+
 void Lifter::atomic(const Instruction& inst) {
     const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
     const std::string where = address(inst.operands[2], space);
@@ -110,7 +131,11 @@ void Lifter::atomic(const Instruction& inst) {
     const AtomicType type = atomic_type(inst);
     const unsigned source = index_of(inst.operands[3]);
     const std::string opcode = "atom" + atomic_order(inst) + space + operation_words(inst, type);
-    if (type.bytes == 8) {
+    if (type.bytes == 16) {
+        const std::string term = read_quad(inst.operands[3]), result = "%o" + std::to_string(quads_++);
+        emit_guarded(opcode + " " + result + ", " + where + ", " + term);
+        write_quad(inst.operands[1], result);
+    } else if (type.bytes == 8) {
         const std::string result = wide_temporary(), term = wide_text(pair_at(source));
         const std::string sum = opcode + " " + result + ", " + where + ", " + term;
         if (space.empty() && inst.has("F64.RN") && keeps_nan_of_term(inst)) {
@@ -188,8 +213,14 @@ void Lifter::compare_and_swap(const Instruction& inst) {
     place.wide = true; // there is no room to say so
     const std::string where = address(place, space);
     const unsigned compared = index_of(inst.operands[3]), swapped = index_of(inst.operands[4]);
-    const std::string opcode = "atom" + atomic_order(inst) + space + ".cas" + (is_wide ? ".b64 " : ".b32 ");
-    if (is_wide) {
+    const std::string size = inst.has("128") ? ".b128 " : is_wide ? ".b64 " : ".b32 ";
+    const std::string opcode = "atom" + atomic_order(inst) + space + ".cas" + size;
+    if (inst.has("128")) {
+        const std::string expected = read_quad(inst.operands[3]), fresh = read_quad(inst.operands[4]),
+                          result = "%o" + std::to_string(quads_++);
+        emit_guarded(opcode + result + ", " + where + ", " + expected + ", " + fresh);
+        write_quad(inst.operands[1], result);
+    } else if (is_wide) {
         const std::string result = wide_temporary();
         emit_guarded(opcode + result + ", " + where + ", " + wide_text(pair_at(compared)) + ", " +
                      wide_text(pair_at(swapped)));
@@ -208,7 +239,11 @@ void Lifter::atomic_shared(const Instruction& inst) {
     const std::string where = address(inst.operands[1], ".shared");
     const unsigned source = index_of(inst.operands[2]);
     const std::string opcode = "atom.shared" + operation_words(inst, type);
-    if (type.bytes == 8) {
+    if (type.bytes == 16) {
+        const std::string term = read_quad(inst.operands[2]), result = "%o" + std::to_string(quads_++);
+        emit_guarded(opcode + " " + result + ", " + where + ", " + term);
+        write_quad(inst.operands[0], result);
+    } else if (type.bytes == 8) {
         const std::string result = wide_temporary();
         emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
         write_pair(inst.operands[0], name_wide(result));
@@ -223,6 +258,13 @@ void Lifter::atomic_shared(const Instruction& inst) {
 void Lifter::compare_and_swap_shared(const Instruction& inst) {
     const bool is_wide = inst.has("64"), tests = inst.has("CAST") || inst.has("CAST.SPIN");
     const std::string where = address(inst.operands[1], ".shared");
+    if (inst.has("128")) {
+        if (tests) refuse_here();
+        const std::string quad = read_quad(inst.operands[2]), swapped = read_quad(inst.operands[3]),
+                          result = "%o" + std::to_string(quads_++);
+        emit_guarded("atom.shared.cas.b128 " + result + ", " + where + ", " + quad + ", " + swapped);
+        return write_quad(inst.operands[0], result);
+    }
     const unsigned compared = index_of(inst.operands[2]), swapped = index_of(inst.operands[3]);
     const std::string expected = is_wide ? wide_text(pair_at(compared)) : in_register(read_index(compared));
     const std::string fresh = is_wide ? wide_text(pair_at(swapped)) : in_register(read_index(swapped));

@@ -280,6 +280,7 @@ std::string Lifter::lift() {
     writes_ = true;
     temporaries_ = wide_temporaries_ = predicate_temporaries_ = 0;
     halves_ = 1;
+    quads_ = 0;
     wide_names_.clear();
     wide_ids_.clear();
     wide_constants_.clear();
@@ -313,6 +314,7 @@ std::string Lifter::lift() {
         "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask, %met_mask;\n";
     head += "\t.reg .pred %barrier_predicate, %lone;\n";
     if (!known_checks_.empty()) head += "\t.reg .b32 %fchk_a<7>, %fchk_b<7>;\n";
+    if (quads_ != 0) head += "\t.reg .b128 %o<" + std::to_string(quads_) + ">;\n";
     if (text_.find("%sine") != text_.npos) head += "\t.reg .b32 %sine<" + std::to_string(register_count) + ">;\n";
     if (!loops_.loops.empty())
         head += "\t.reg .b32 %loop_entry<" + std::to_string(loops_.loops.size()) + ">;\n\t.reg .pred %is_entry;\n";

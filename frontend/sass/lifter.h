@@ -339,7 +339,7 @@ private:
     std::map<std::string, int> wide_ids_;
     std::map<int, std::uint64_t> wide_constants_; ///< what 64-bit values are, where that is known
     unsigned temporaries_ = 0, wide_temporaries_ = 0, predicate_temporaries_ = 0;
-    unsigned halves_ = 1;
+    unsigned halves_ = 1, quads_ = 0;
 
     // --- rules ---
     static bool is_unguarded(const Instruction& inst);
@@ -398,6 +398,8 @@ private:
     static std::optional<std::uint64_t> provided_address(std::string_view name);
     /// Calls the function, of the lanes of a predicate if one is given.
     void call_provided(std::uint64_t address, const std::string& chosen);
+    std::string read_quad(const Operand& first);
+    void write_quad(const Operand& first, const std::string& quad);
     std::string atomic_operand(bool is_integer, unsigned index);
     std::string vector_operands(const Operand& first, unsigned registers, bool is_of_halves);
     struct SharedLoop;

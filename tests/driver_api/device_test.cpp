@@ -65,6 +65,7 @@ TEST_CASE("driver: device queries") {
     char name[64];
     CHECK(cuDeviceGetName(name, 4, 0) == 0);
     CHECK(std::strlen(name) == 3);
+    CHECK(cuDeviceGetName(name, 0x7fffffff, 0) == 0); // more than the buffer has
     CHECK(cuDeviceGetName(name, 64, 7) == 101);
     CHECK(cuDeviceGetName(nullptr, 64, 0) == 1);
     CHECK(cuDeviceGetAttribute(&number, 0, 0) == 1);

@@ -354,6 +354,13 @@ TEST_CASE("machine code: kernels launch kernels") {
     }
 }
 
+TEST_CASE("machine code: exchanges and swaps of 128 bits") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("wide_swaps.ptx", "wide_swaps");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 300);
+    CHECK(results("wide_swaps.sm_90.cubin", "wide_swaps") == expected);
+}
+
 TEST_CASE("machine code: questions to the device runtime") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("device_questions.ptx", "questions");

@@ -86,8 +86,8 @@ PTM_API(cuDeviceGet, CUdevice* device, int ordinal) {
 PTM_API(cuDeviceGetName, char* name, int length, CUdevice device) {
     return device_query(name, device, [&](Device& found) {
         if (length <= 0) return Status::invalid_value;
-        std::strncpy(name, found.name().c_str(), static_cast<std::size_t>(length) - 1);
-        name[length - 1] = 0;
+        // Nothing behind the text: a program may say more than its buffer has.
+        name[found.name().copy(name, static_cast<std::size_t>(length) - 1)] = 0;
         return Status::success;
     });
 }
