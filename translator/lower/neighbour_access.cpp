@@ -70,7 +70,9 @@ std::optional<NeighbourAccess> neighbours(WarpEmitter& e, const MemoryAccess& ac
     pattern.offsets = &offsets;
     pattern.steps = nullptr;
     std::optional<AccessPlan> plan = planner(pattern);
-    if (!plan || (&planner == &plan_store && !plan->gapless)) return std::nullopt;
+    // Lanes that are computed one by one are hardly ever further apart than their elements are wide.
+    const bool leaves_gaps_out = pattern.masks_gaps && address.is_affine();
+    if (!plan || (&planner == &plan_store && !plan->gapless && !leaves_gaps_out)) return std::nullopt;
     NeighbourAccess result{access, std::move(*plan), nullptr};
     const bool maskable = address.is_affine() && result.plan.gapless && takes_mask(e, access, result.plan);
     Value* condition = maskable ? nullptr : all_lanes_active(e);

@@ -19,7 +19,7 @@ struct NeighbourAccess {
 /// What `access` is where its lanes are neighbours; the test is emitted at the insertion point. None where single
 /// accesses are as good or lanes are hardly ever neighbours. `access` is not known to be made in chunks anyway.
 std::optional<NeighbourAccess> load_of_neighbours(WarpEmitter& e, const MemoryAccess& access);
-/// Likewise; the plan is gapless.
+/// Likewise; the plan is gapless, or has gaps that a store leaves out, if all lanes are active.
 std::optional<NeighbourAccess> store_of_neighbours(WarpEmitter& e, const MemoryAccess& access);
 
 } // namespace ptarmigan::translator::lower
