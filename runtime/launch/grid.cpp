@@ -91,12 +91,13 @@ std::string tier_of(const Grid& grid) {
 
 void log_ended(Grid& grid) {
     const abi::LaunchContext& launch = grid.launch;
+    const std::string clusters = grid.cluster_size > 1 ? fmt::format(" in clusters of {}", grid.cluster_size) : "";
     log(LogLevel::trace,
-        fmt::format(
-            "grid {}: {}, {} code, {} CTAs of {} threads in clusters of {}, {} shared bytes each, {} workers; {} {}",
-            launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"), fmt::join(launch.ntid, "x"),
-            grid.cluster_size, launch.shared_size, grid.next_worker.load(std::memory_order_relaxed),
-            grid.stopped() ? "fault after" : "ran for", elapsed(grid.start)));
+        fmt::format("grid {}: {}, {} code, {} CTAs of {} threads{}, {} shared bytes each, {} workers; {} {}",
+                    launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"),
+                    fmt::join(launch.ntid, "x"), clusters, launch.shared_size,
+                    grid.next_worker.load(std::memory_order_relaxed), grid.stopped() ? "fault after" : "ran for",
+                    elapsed(grid.start)));
 }
 
 /// Of quick code's time, what this thread took.
