@@ -151,8 +151,9 @@ private:
             return;
         if (unit_.step_count() == 1) {
             using ptx::Effects;
-            const bool may_go = unit_.divergence == DivergenceForm::masks && !forms_.spins &&
-                                !unit_.options.late_copies &&
+            // Else regions are as good, and where lanes walk through memory by themselves better (lane_regions).
+            const bool may_go = is_repetitive(forms_.barriers) && unit_.divergence == DivergenceForm::masks &&
+                                !forms_.spins && !unit_.options.late_copies &&
                                 !ptx::any(effects_of(graph_), Effects::waits | Effects::async);
             if (may_go && drop_barriers_of_single_step(graph_, forms_.barriers))
                 forms_.barriers = plan_barriers(graph_, unit_.shape);
