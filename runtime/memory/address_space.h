@@ -157,6 +157,10 @@ public:
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
     bool in_reservation(std::uintptr_t address) const { return address - reservation_ < reservation_size_; }
+    /// True if any byte of the range does; a range that goes on from address 0 has all bytes.
+    bool meets_reservation(std::uintptr_t address, std::size_t size) const {
+        return in_reservation(address) || reservation_ - address < size;
+    }
 
 private:
     AddressSpace();

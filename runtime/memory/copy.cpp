@@ -7,6 +7,7 @@
 #include "runtime/context/refused_launch.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/outside_writes.h"
+#include "runtime/memory/virtual_memory.h"
 #include "runtime/stream/stream.h"
 
 #include <algorithm>
@@ -23,11 +24,17 @@ std::uintptr_t address_of(const void* pointer) {
 /// What a range of bytes is, once it has been checked.
 enum class Range : std::uint8_t { bad, device, pinned, pageable };
 
+/// Where device memory was, or may be, is no memory of the host's either: it is inaccessible.
+bool meets_device_range(const void* pointer, std::size_t size) {
+    return AddressSpace::get().meets_reservation(address_of(pointer), size) ||
+           VirtualMemory::get().meets_reservation(address_of(pointer), size);
+}
+
 /// One end of a copy or fill for a device (an ordinal): `writes` if it is the target.
 Range classify(Side side, const void* pointer, std::size_t size, bool writes, int device, bool fills = false) {
     if (!pointer) return Range::bad;
     const KnownRange range = AddressSpace::get().range(address_of(pointer), size, device);
-    if (!range.known) return side == Side::device ? Range::bad : Range::pageable;
+    if (!range.known) return side == Side::device || meets_device_range(pointer, size) ? Range::bad : Range::pageable;
     if (!range.whole) return Range::bad; // also of registered memory that the range goes on after
     constexpr unsigned reads = 1, reads_and_writes = 3;
     const unsigned needed = writes ? reads_and_writes : reads;

@@ -468,6 +468,13 @@ bool VirtualMemory::reservation(std::uintptr_t address, std::uintptr_t& begin, s
     return address - begin < size;
 }
 
+bool VirtualMemory::meets_reservation(std::uintptr_t address, std::size_t size) const {
+    std::lock_guard lock(mutex_);
+    const auto next = reservations_.upper_bound(address);
+    if (next != reservations_.begin() && address - std::prev(next)->first < std::prev(next)->second) return true;
+    return next != reservations_.end() && next->first - address < size;
+}
+
 const char* VirtualMemory::describe(std::uintptr_t address) const {
     std::lock_guard lock(mutex_);
     if (auto map = maps_.upper_bound(address); map != maps_.begin()) {

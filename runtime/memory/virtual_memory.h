@@ -86,6 +86,8 @@ public:
 
     /// The reservation that `address` lies in; false if in none.
     bool reservation(std::uintptr_t address, std::uintptr_t& begin, std::size_t& size) const;
+    /// Whether any byte of a range lies in a reservation, mapped or not.
+    bool meets_reservation(std::uintptr_t address, std::size_t size) const;
     /// What `address` is to a kernel that may not use it, for reports of faults: "reserved (cuMemAddressReserve),
     /// nothing is mapped there"; static text, null where there is nothing to say.
     const char* describe(std::uintptr_t address) const;

@@ -5,7 +5,88 @@
 #include <cstring>
 #include <vector>
 
+extern "C" {
+CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long);
+CUresult cuMemAddressFree(CUdeviceptr, std::size_t);
+CUresult cuMemCreate(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long);
+CUresult cuMemRelease(CUmemGenericAllocationHandle);
+CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long);
+CUresult cuMemUnmap(CUdeviceptr, std::size_t);
+CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
+CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*, std::size_t*, std::size_t, CUstream);
+CUresult cuMemcpy3DBatchAsync_v2(std::size_t, const CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream);
+CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t, CUstream);
+CUresult cuMemcpyPeer(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t);
+}
+
 using driver_test::allocate;
+
+namespace {
+
+constexpr std::size_t page = std::size_t{2} << 20; ///< of maps
+
+/// Each kind of copy and fill refuses the `size` bytes at `nothing`, which begin or end where no memory is; `other` has
+/// as many.
+void check_refused(CUdeviceptr nothing, CUdeviceptr other, std::size_t size) {
+    auto* const bytes = reinterpret_cast<void*>(nothing);
+    CUstream stream = nullptr;
+    REQUIRE(cuStreamCreate(&stream, 1) == 0);
+    std::vector<char> host(size);
+    const auto h = reinterpret_cast<CUdeviceptr>(host.data());
+    CHECK(cuMemcpyHtoD_v2(nothing, host.data(), size) == 1);
+    CHECK(cuMemcpyHtoD_v2(other, bytes, size) == 1);
+    CHECK(cuMemcpyHtoDAsync_v2(other, bytes, size, stream) == 1);
+    CHECK(cuMemcpyDtoH_v2(host.data(), nothing, size) == 1);
+    CHECK(cuMemcpyDtoH_v2(bytes, other, size) == 1);
+    CHECK(cuMemcpyDtoHAsync_v2(bytes, other, size, stream) == 1);
+    CHECK(cuMemcpyDtoD_v2(nothing, other, size) == 1);
+    CHECK(cuMemcpyDtoD_v2(other, nothing, size) == 1);
+    CHECK(cuMemcpyPeer(nothing, driver_test::context(), other, driver_test::context(), size) == 1);
+    CHECK(cuMemsetD8_v2(nothing, 1, size) == 1);
+    CHECK(cuMemsetD8Async(nothing, 1, size, stream) == 1);
+    CHECK(cuMemsetD2D8_v2(nothing, size - 1, 1, 1, 2) == 1);
+    for (const CUdeviceptr good : {other, h}) {
+        for (const bool writes : {false, true}) {
+            CUdeviceptr to = writes ? nothing : good, from = writes ? good : nothing;
+            std::size_t count = size, first = 0;
+            CHECK(cuMemcpy(to, from, size) == 1);
+            CHECK(cuMemcpyAsync(to, from, size, stream) == 1);
+            CUmemcpyAttributes in_order{1, {}, {}, 0};
+            CHECK(cuMemcpyBatchAsync_v2(&to, &from, &count, 1, &in_order, &first, 1, stream) == 1);
+            CUDA_MEMCPY2D box{};
+            box.srcMemoryType = box.dstMemoryType = 4; // whatever it is
+            box.srcDevice = from;
+            box.dstDevice = to;
+            box.srcPitch = box.dstPitch = size - 1;
+            box.WidthInBytes = 1;
+            box.Height = 2;
+            CHECK(cuMemcpy2D_v2(&box) == 1);
+            CUDA_MEMCPY3D deep{};
+            deep.srcMemoryType = deep.dstMemoryType = 4;
+            deep.srcDevice = from;
+            deep.dstDevice = to;
+            deep.srcPitch = deep.dstPitch = size - 1;
+            deep.srcHeight = deep.dstHeight = 1;
+            deep.WidthInBytes = deep.Height = 1;
+            deep.Depth = 2;
+            CHECK(cuMemcpy3D_v2(&deep) == 1);
+            CUDA_MEMCPY3D_BATCH_OP part{};
+            part.src.type = part.dst.type = 1;
+            part.src.op.ptr.ptr = from;
+            part.dst.op.ptr.ptr = to;
+            part.extent[0] = size;
+            part.extent[1] = part.extent[2] = 1;
+            part.srcAccessOrder = 1;
+            CHECK(cuMemcpy3DBatchAsync_v2(1, &part, 0, stream) == 1);
+        }
+    }
+    CHECK(cuStreamSynchronize(stream) == 0);
+    CHECK(cuStreamDestroy_v2(stream) == 0);
+}
+
+} // namespace
 
 TEST_CASE("memory: allocation and freeing") {
     driver_test::context();
@@ -49,6 +130,38 @@ TEST_CASE("memory: copies check their ranges at the call") {
     CHECK(cuMemcpy(h, h + 100, 16) == 0);
     CHECK(cuMemFree_v2(d) == 0);
     CHECK(cuMemcpyHtoD_v2(d, host.data(), 16) == 1);
+}
+
+TEST_CASE("memory: what was freed or is only reserved is not taken for the host's") {
+    const CUdeviceptr other = allocate(2 * page), small = allocate(4096), large = allocate(8 * page);
+    REQUIRE(cuMemFree_v2(small) == 0);
+    REQUIRE(cuMemFree_v2(large) == 0);
+    check_refused(small, other, 16);
+    check_refused(large + page, other, 2 * page);
+
+    CUdeviceptr reserved = 0;
+    REQUIRE(cuMemAddressReserve(&reserved, 4 * page, 0, 0, 0) == 0);
+    check_refused(reserved, other, 16);
+    check_refused(reserved + 4 * page - 16, other, 16);
+    // The second of four pages has memory.
+    CUmemGenericAllocationHandle handle = 0;
+    CUmemAllocationProp properties{};
+    properties.type = 1, properties.location = {1, 0};
+    const CUmemAccessDesc read_write{{1, 0}, 3};
+    REQUIRE(cuMemCreate(&handle, page, &properties, 0) == 0);
+    REQUIRE(cuMemMap(reserved + page, page, 0, handle, 0) == 0);
+    check_refused(reserved + page, other, 16); // no access yet
+    REQUIRE(cuMemSetAccess(reserved + page, page, &read_write, 1) == 0);
+    CHECK(cuMemcpy(reserved + page, other, page) == 0);
+    check_refused(reserved, other, 16);
+    check_refused(reserved + page - 8, other, 16);
+    check_refused(reserved + page, other, page + 1);
+    check_refused(reserved + 2 * page, other, 16);
+    REQUIRE(cuMemUnmap(reserved + page, page) == 0);
+    check_refused(reserved + page, other, 16);
+    CHECK(cuMemRelease(handle) == 0);
+    CHECK(cuMemAddressFree(reserved, 4 * page) == 0);
+    CHECK(cuMemFree_v2(other) == 0);
 }
 
 TEST_CASE("memory: fills check alignment and range") {

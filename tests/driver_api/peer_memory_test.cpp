@@ -9,6 +9,7 @@
 
 extern "C" {
 CUresult cuCtxEnablePeerAccess(CUcontext, unsigned);
+CUresult cuMemcpyPeer(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t);
 }
 
 using namespace driver_test;
@@ -46,7 +47,31 @@ int write_to(int owner, bool with_access) {
     return got == value ? 0 : -7;
 }
 
+/// 0 if copies on device 0 refuse what device 1 has freed.
+int copy_freed() {
+    CUdeviceptr here = 0, freed = 0;
+    char host[16]{};
+    const auto h = reinterpret_cast<CUdeviceptr>(host);
+    const CUcontext first = begin_on(0), second = begin_on(1);
+    if (!first || !second) return -1;
+    if (cuCtxSetCurrent(first) != 0 || cuMemAlloc_v2(&here, 4096) != 0) return -2;
+    if (cuCtxSetCurrent(second) != 0 || cuMemAlloc_v2(&freed, 4096) != 0 || cuMemFree_v2(freed) != 0) return -3;
+    if (cuCtxSetCurrent(first) != 0) return -4;
+    for (const CUdeviceptr good : {here, h})
+        if (cuMemcpy(freed, good, 16) != 1 || cuMemcpy(good, freed, 16) != 1) return -5;
+    if (cuMemcpyPeer(here, first, freed, second, 16) != 1 || cuMemcpyPeer(freed, second, here, first, 16) != 1) return -6;
+    if (cuMemcpyHtoD_v2(here, reinterpret_cast<void*>(freed), 16) != 1) return -7;
+    if (cuMemcpyDtoH_v2(reinterpret_cast<void*>(freed), here, 16) != 1) return -8;
+    return 0;
+}
+
 } // namespace
+
+TEST_CASE("what a peer has freed is not taken for the host's", "[.peer_memory]") {
+    const std::string said = said_by_child(copy_freed);
+    INFO(said);
+    CHECK(said.find("code 0") != std::string::npos);
+}
 
 TEST_CASE("a peer's memory without access is said", "[.peer_memory]") {
     const std::string what = "kernel k on device 0 is handed memory of another device";
