@@ -106,6 +106,7 @@ public:
     bool has_unknown_operand() const override {
         return current_instruction_ && current_instruction_->has_unknown_operand;
     }
+    bool hides_stored_value() const override { return current_instruction_ && current_instruction_->hides_value; }
     llvm::Value* existing_bits() override;
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;

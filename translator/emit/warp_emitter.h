@@ -117,6 +117,8 @@ public:
     virtual bool meets_whole_warp() const = 0;
     /// No pass finds out all operands of the current instruction, arithmetic on doubles.
     virtual bool has_unknown_operand() const = 0;
+    /// What the current instruction, a store, leaves in memory is not to be found out by a pass that sees a load of it.
+    virtual bool hides_stored_value() const = 0;
     /// i64: lanes of the step that have a thread.
     virtual llvm::Value* existing_bits() = 0;
     /// i1: lanes of the step that are not active now can run before these go on (they have program counters of their

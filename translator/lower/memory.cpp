@@ -146,6 +146,24 @@ bool load_group(WarpEmitter& e, const Instruction& inst) {
     return true;
 }
 
+/// A value that is stored, out of sight of passes that see a load of it: LLVM's sums of constants have other NaNs. No
+/// instruction. As floats, whose fences stay whatever is behind them (llvm/drop_idle_fences).
+LaneValue stored_value(WarpEmitter& e, const ptx::Operand& operand) {
+    const LaneValue value = e.read(operand);
+    if (!e.hides_stored_value() || e.options().optimization == Optimization::least) return value;
+    return e.apply({value}, [&](Ir& ir, Values v) -> Value* {
+        llvm::Type* const type = v[0]->getType();
+        const unsigned bits = type->getScalarSizeInBits();
+        if (bits != 32 && bits != 64) return v[0];
+        const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+        const unsigned floats = (vector ? vector->getNumElements() : 1) * (bits / 32);
+        llvm::Type* const real = floats == 1 ? ir.getFloatTy() : llvm::FixedVectorType::get(ir.getFloatTy(), floats);
+        Value* const hidden =
+            ir.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {real}, {ir.CreateBitCast(v[0], real)});
+        return ir.CreateBitCast(hidden, type);
+    });
+}
+
 /// Makes the stores of a group where the last of them stands.
 void store_group(WarpEmitter& e, const AccessGroup& group) {
     MemoryAccess access = access_of(e, *group.accesses.front(), unsigned(group.accesses.size()));
@@ -153,7 +171,8 @@ void store_group(WarpEmitter& e, const AccessGroup& group) {
     access.element_aligned = true;
     llvm::SmallVector<LaneValue, 8> values;
     for (const Instruction* store : group.accesses)
-        values.push_back(e.apply({e.read((*store)[Role::b])}, [&](Ir& ir, Values v) { return to_bits(ir, v[0]); }));
+        values.push_back(
+            e.apply({stored_value(e, (*store)[Role::b])}, [&](Ir& ir, Values v) { return to_bits(ir, v[0]); }));
     store_lanes(e, access, values);
 }
 
@@ -233,7 +252,7 @@ void st(WarpEmitter& e, const Instruction& inst) {
     }
     llvm::SmallVector<LaneValue, 8> values;
     for (unsigned k = 0; k < count; ++k) {
-        LaneValue value = e.read(is_vector(b) ? e.element(b, k) : b);
+        LaneValue value = stored_value(e, is_vector(b) ? e.element(b, k) : b);
         if (wide) {
             values.push_back(half_of(e, value, 0));
             values.push_back(half_of(e, value, 1));

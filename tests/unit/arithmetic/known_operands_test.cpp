@@ -37,9 +37,10 @@ std::vector<Operands> crossed(const Operation& operation) {
     return all;
 }
 
-/// How the operands become known: to the front end already, when memory has become registers, or to LLVM only, early
-/// (what is x - x?) or late (by the bits of a number that may be set).
-enum class Way { constants, memory, early, late };
+/// How the operands become known: to the front end already, when memory has become registers, or to LLVM only, from a
+/// store before the load (of the same type, of two words, or of what is known early), early (what is x - x?) or late (by
+/// the bits of a number that may be set).
+enum class Way { constants, memory, stored, stored_words, stored_early, early, late };
 
 std::string hexadecimal(u64 number) {
     char digits[24];
@@ -49,20 +50,27 @@ std::string hexadecimal(u64 number) {
 
 /// Makes %x<k> the number.
 std::string operand(Way way, const std::string& bits, unsigned k, u64 number) {
-    const std::string x = "%x" + std::to_string(k), place = "[m+" + std::to_string(8 * k) + "]";
-    const std::string constant = "mov.b" + bits + " " + x + ", " + hexadecimal(number) + "; ";
+    const std::string x = "%x" + std::to_string(k), in_frame = "[m+" + std::to_string(8 * k) + "]", shared = "[s+" + std::to_string(8 * k) + "]";
+    const std::string constant = "mov.b" + bits + " " + x + ", " + hexadecimal(number) + "; ", load = "ld.shared.b" + bits + " " + x + ", " + shared + "; ";
+    const std::string sum = "xor.b" + bits + " " + x + ", %zero, " + hexadecimal(number) + "; ";
     switch (way) {
     case Way::constants: return constant;
-    case Way::memory: return constant + "st.local.b" + bits + " " + place + ", " + x + "; ld.local.b" + bits + " " + x + ", " + place + "; ";
-    default: return "xor.b" + bits + " " + x + ", %zero, " + hexadecimal(number) + "; ";
+    case Way::memory: return constant + "st.local.b" + bits + " " + in_frame + ", " + x + "; ld.local.b" + bits + " " + x + ", " + in_frame + "; ";
+    case Way::stored: return "st.shared.b" + bits + " " + shared + ", " + hexadecimal(number) + "; " + load;
+    case Way::stored_early: return sum + "st.shared.b" + bits + " " + shared + ", " + x + "; " + load;
+    case Way::stored_words: {
+        const std::string words = "{%l" + std::to_string(k) + ", %h" + std::to_string(k) + "}";
+        return "st.shared.v2.b32 " + shared + ", {" + hexadecimal(number & 0xffffffff) + ", " + hexadecimal(number >> 32) + "}; ld.shared.v2.b32 " + words + ", " + shared + "; mov.b64 " + x + ", " + words + "; ";
+    }
+    default: return sum;
     }
 }
 
 /// A kernel whose thread i does the operation on the i-th operands, all of them written out.
 std::string written_out(const Operation& operation, const std::vector<Operands>& all, Way way) {
     const std::string bits = std::to_string(operation.a);
-    std::string text = "{ .reg .b" + bits + " %x<3>, %zero; .reg .b" + std::to_string(operation.d) + " %y; .local .align 8 .b8 m[24]; ";
-    text += way == Way::early ? "sub.u32 %w0, %a, %a; " : "and.b32 %w0, %a, 3; shr.u32 %w0, %w0, 2; ";
+    std::string text = "{ .reg .b" + bits + " %x<3>, %zero; .reg .b" + std::to_string(operation.d) + " %y; .local .align 8 .b8 m[24]; .shared .align 8 .b8 s[24]; .reg .b32 %l<3>, %h<3>; ";
+    text += way == Way::early || way == Way::stored_early ? "sub.u32 %w0, %a, %a; " : "and.b32 %w0, %a, 3; shr.u32 %w0, %w0, 2; ";
     text += (bits == "32" ? std::string("mov.b32 %zero, %w0; ") : "cvt.u" + bits + ".u32 %zero, %w0; ");
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (unsigned k = 0; k < operation.operands; ++k) text += operand(way, bits, k, all[i][k]);
@@ -74,6 +82,12 @@ std::string written_out(const Operation& operation, const std::vector<Operands>&
     return text + "}";
 }
 
+bool rounds_to_nearest(const Operation& operation) {
+    for (const char* other : {".rz.", ".rm.", ".rp."})
+        if (operation.text.find(other) != std::string::npos) return false;
+    return true;
+}
+
 void check(const Operation& operation) {
     const std::vector<Operands> all = crossed(operation);
     const unsigned b = operation.operands > 1 ? operation.a : 0, c = operation.operands > 2 ? operation.a : 0;
@@ -83,8 +97,10 @@ void check(const Operation& operation) {
         const std::vector<Operands> part(all.begin() + long(first), all.begin() + long(std::min(all.size(), first + 128)));
         std::vector<Operands> numbers;
         for (u64 i = 0; i < part.size(); ++i) numbers.push_back({i, 0, 0});
-        for (Way way : {Way::constants, Way::memory, Way::early, Way::late}) {
-            if (operation.a != 64 && (way == Way::memory || way == Way::early)) continue; // NaNs of others are canonical
+        for (Way way : {Way::constants, Way::memory, Way::stored, Way::stored_words, Way::stored_early, Way::early, Way::late}) {
+            if (operation.a != 64 && way != Way::constants && way != Way::late) continue; // NaNs of others are canonical
+            const bool stores = way == Way::stored || way == Way::stored_words || way == Way::stored_early;
+            if (stores && !rounds_to_nearest(operation)) continue; // what is seen of a store does not depend on it
             const Statement statement{written_out(operation, part, way), operation.d, 32};
             for (const Variant& variant : {Variant{"host", 1}, Variant{"host", 0}}) {
                 if (operation.a != 64 && variant.lane_width == 0) continue;

@@ -72,6 +72,10 @@ std::vector<std::uint64_t> run_statement(const Statement& statement, const std::
     std::vector<std::uint8_t> frames(kernel.properties.cta_frame_size +
                                      std::size_t(kernel.properties.frame_size) * kernel.properties.step_count + 4096);
     launch.params = reinterpret_cast<const std::uint8_t*>(parameters);
+    alignas(64) std::uint8_t shared[64]{};
+    context.shared = shared;
+    context.shared_size = sizeof shared;
+    context.shared_window_size = sizeof shared;
     context.launch = &launch;
     context.params = launch.params;
     context.frames = reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(frames.data()) + 63) & ~63ull);

@@ -78,6 +78,7 @@ public:
     llvm::Value* existing_bits() override { return ir_.getInt64((std::uint64_t{1} << width_) - 1); }
     bool meets_whole_warp() const override { return false; }
     bool has_unknown_operand() const override { return false; }
+    bool hides_stored_value() const override { return false; }
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     llvm::Value* call_builtin(std::string_view, llvm::Type*, Values) override { unsupported("builtin"); }
     llvm::Value* guard_correction(ValueId) override { return correction; }

@@ -112,6 +112,23 @@ private:
     bool changed_ = false;
 };
 
+/// Of a store: may what it leaves be a constant, of which a load is a double or becomes one? Of words of 32 bits, which
+/// are mostly other numbers, those that are constants already.
+bool stores_constant(const FunctionGraph& graph, const Secrets& secrets, const ptx::Instruction& inst) {
+    if (opcode(inst) != "st" || inst.space == ptx::StateSpace::local) return false;
+    const ptx::ScalarType type = inst.types[0];
+    const unsigned bits = ptx::bit_size(type);
+    if (bits != 32 && bits != 64) return false;
+    const bool is_word = bits == 32 && !ptx::is_float(type);
+    const auto may_be = [&](const ptx::Operand& operand) {
+        return is_word ? constant_of(graph, operand).has_value() : secrets.of(operand) == Secret::none;
+    };
+    const ptx::Operand& value = inst[ptx::Role::b];
+    if (value.kind != ptx::Operand::Kind::vector) return may_be(value);
+    const auto first = graph.pool.begin() + value.first;
+    return std::any_of(first, first + value.count, may_be);
+}
+
 bool computes_doubles(const ptx::Instruction& inst) {
     return inst.operand_count > 1 && inst.types[0] == ptx::ScalarType::f64 &&
            ptx::form_info(inst.form).effects == ptx::Effects::pure;
@@ -128,8 +145,9 @@ void mark_unknown_operands(FunctionGraph& graph) {
     const Secrets secrets(graph);
     for (Block& block : graph.blocks)
         for (GraphInstruction& instruction : block.instructions) {
-            if (!computes(instruction)) continue;
             const auto& inst = instruction.inst;
+            instruction.hides_value = stores_constant(graph, secrets, inst);
+            if (!computes(instruction)) continue;
             instruction.has_unknown_operand =
                 std::any_of(inst.operands.begin() + 1, inst.operands.begin() + inst.operand_count,
                             [&](const ptx::Operand& operand) { return secrets.of(operand) != Secret::none; });

@@ -72,6 +72,7 @@ struct GraphInstruction {
     SharedEdges shared_edges;
     bool streams = false;             ///< a store that may go past the caches: plan_streaming()
     bool has_unknown_operand = false; ///< arithmetic on doubles: mark_unknown_operands()
+    bool hides_value = false;         ///< a store of what may be a constant: mark_unknown_operands()
     bool meets_whole_warp = false;    ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
     std::uint32_t hand_over = 0;      ///< number of the point in front of it, 0: none; see hand_over_points.h
     /// A call through a pointer whose lanes come here only for the functions of FunctionGraph::narrowed_targets with
