@@ -11,21 +11,11 @@ using ptx::Operand;
 
 AsyncCallBuffer::AsyncCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::AsyncOperation operation,
                                  std::uint32_t detail)
-    : e_(e) {
-    Ir& ir = e.ir();
-    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(AsyncCall) / 8), "async");
-    ir.CreateStore(ir.getInt32(std::uint32_t(operation)), place(offsetof(AsyncCall, operation)));
-    ir.CreateStore(ir.getInt32(detail), place(offsetof(AsyncCall, detail)));
-    ir.CreateStore(ir.getInt32(inst.location.line), place(offsetof(AsyncCall, line)));
-    ir.CreateStore(e.active_bits(), place(offsetof(AsyncCall, active)));
-}
-
-Value* AsyncCallBuffer::place(unsigned offset) {
-    return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
-}
-
-void AsyncCallBuffer::set_lanes(unsigned offset, Value* lanes) {
-    e_.ir().CreateAlignedStore(lanes, place(offset), llvm::Align(lanes->getType()->getScalarSizeInBits() / 8));
+    : CallBuffer(e, sizeof(AsyncCall), "async") {
+    store_number(offsetof(AsyncCall, operation), std::uint32_t(operation));
+    store_number(offsetof(AsyncCall, detail), detail);
+    store_number(offsetof(AsyncCall, line), inst.location.line);
+    store(offsetof(AsyncCall, active), e.active_bits());
 }
 
 void AsyncCallBuffer::set_address(unsigned offset, const Operand& operand, ptx::StateSpace space) {
@@ -34,15 +24,13 @@ void AsyncCallBuffer::set_address(unsigned offset, const Operand& operand, ptx::
 
 void AsyncCallBuffer::set_words(unsigned offset, const Operand& operand) {
     if (operand.kind == Operand::Kind::none) return;
-    Ir& ir = e_.ir();
-    set_lanes(offset, ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(operand)), e_.lanes_type(ir.getInt32Ty())));
+    set_lanes(offset, bits_of(operand, 32));
 }
 
 void AsyncCallBuffer::set_list(unsigned offset, const Operand& list, unsigned most) {
-    const bool many = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list;
-    const unsigned count = many ? std::min(list.count, most) : 1;
     constexpr unsigned lanes_bytes = sizeof(AsyncCall::size);
-    for (unsigned i = 0; i < count; ++i) set_words(offset + i * lanes_bytes, many ? e_.element(list, i) : list);
+    for (unsigned i = 0; i < std::min(element_count(list), most); ++i)
+        set_words(offset + i * lanes_bytes, e_.element(list, i));
 }
 
 void AsyncCallBuffer::set_value(const Operand& operand, unsigned elements) {
@@ -61,16 +49,8 @@ void AsyncCallBuffer::set_value(const Operand& operand, unsigned elements) {
 }
 
 void AsyncCallBuffer::run() {
-    Ir& ir = e_.ir();
-    ir.CreateStore(ir.getInt32(flags_), place(offsetof(AsyncCall, flags)));
-    auto call = [&] {
-        e_.call_service(offsetof(abi::Services, async_copy), ir.getVoidTy(),
-                        {e_.cta_context(), e_.step_index(), buffer_});
-    };
-    if (e_.all_active())
-        call();
-    else
-        e_.if_then(e_.any(e_.active()), call);
+    store_number(offsetof(AsyncCall, flags), flags_);
+    call(offsetof(abi::Services, async_copy));
 }
 
 abi::BulkReduction bulk_reduction(WarpEmitter& e, const ptx::Instruction& inst) {

@@ -3,13 +3,12 @@
 // copies, one for all lanes of a step.
 #pragma once
 
-#include "translator/emit/warp_emitter.h"
-#include "translator/kernel_abi.h"
+#include "translator/lower/call_buffer.h"
 
 namespace ptarmigan::translator::lower {
 
 /// An abi::AsyncCall on the stack. Setters take what the operand has, if it is written.
-class AsyncCallBuffer {
+class AsyncCallBuffer : private CallBuffer {
 public:
     AsyncCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::AsyncOperation operation,
                     std::uint32_t detail = 0);
@@ -31,7 +30,7 @@ public:
     /// The elements of a list at consecutive arrays; at most `most`.
     void set_list(unsigned offset, const ptx::Operand& list, unsigned most);
     /// Lanes of 32 or 64 bits at an array.
-    void set_lanes(unsigned offset, llvm::Value* lanes);
+    void set_lanes(unsigned offset, llvm::Value* lanes) { store_lanes(offset, lanes); }
     void add_flags(std::uint32_t flags) { flags_ |= flags; }
     /// Calls the service if any lane is active.
     void run();
@@ -39,10 +38,7 @@ public:
 private:
     void set_address(unsigned offset, const ptx::Operand& operand, ptx::StateSpace space);
     void set_words(unsigned offset, const ptx::Operand& operand);
-    llvm::Value* place(unsigned offset);
 
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
     std::uint32_t flags_ = 0;
 };
 

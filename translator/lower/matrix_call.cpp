@@ -5,8 +5,6 @@
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 
-#include <cstring>
-
 namespace ptarmigan::translator::lower {
 
 using ptx::MatrixFragment;
@@ -69,25 +67,10 @@ template <class Element> llvm::Value* constant_array(WarpEmitter& e, const std::
 } // namespace
 
 MatrixCallBuffer::MatrixCallBuffer(WarpEmitter& e, const ptx::Instruction& inst)
-    : e_(e), form_(ptx::matrix_form(inst)) {
-    Ir& ir = e.ir();
-    buffer_ = e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::MatrixCall) / 8));
-    buffer_->setAlignment(llvm::Align(alignof(abi::MatrixCall)));
-    std::uint64_t words[2];
-    static_assert(sizeof words == sizeof form_);
-    std::memcpy(words, &form_, sizeof words);
-    for (unsigned i = 0; i < 2; ++i)
-        ir.CreateStore(ir.getInt64(words[i]), place(offsetof(abi::MatrixCall, form) + 8 * i));
-    ir.CreateStore(ir.getInt32(inst.location.line), place(offsetof(abi::MatrixCall, line)));
-    ir.CreateStore(e.active_bits(), place(offsetof(abi::MatrixCall, active)));
-}
-
-MatrixCallBuffer::~MatrixCallBuffer() {
-    e_.return_lane_slot(buffer_);
-}
-
-llvm::Value* MatrixCallBuffer::place(std::size_t offset) {
-    return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
+    : PassingCallBuffer(e, sizeof(abi::MatrixCall), alignof(abi::MatrixCall)), form_(ptx::matrix_form(inst)) {
+    store_form(offsetof(abi::MatrixCall, form), form_);
+    store_number(offsetof(abi::MatrixCall, line), inst.location.line);
+    store(offsetof(abi::MatrixCall, active), e.active_bits());
 }
 
 llvm::Value* MatrixCallBuffer::register_place(MatrixOperand operand, unsigned index) {
@@ -101,22 +84,22 @@ void MatrixCallBuffer::set(MatrixOperand operand, const Operand& registers) {
 }
 
 void MatrixCallBuffer::set_metadata(const Operand& words, std::uint32_t selector) {
-    e_.ir().CreateStore(e_.ir().getInt32(selector), place(offsetof(abi::MatrixCall, selector)));
-    e_.ir().CreateAlignedStore(e_.lanes(words), place(offsetof(abi::MatrixCall, metadata)), llvm::Align(8));
+    store_number(offsetof(abi::MatrixCall, selector), selector);
+    store_lanes(offsetof(abi::MatrixCall, metadata), e_.lanes(words), 8);
 }
 
 void MatrixCallBuffer::set_scales(const Operand& a, const Operand& ids_a, const Operand& b, const Operand& ids_b) {
     Ir& ir = e_.ir();
     llvm::Type* words = e_.lanes_type(ir.getInt32Ty());
-    e_.ir().CreateAlignedStore(e_.lanes(a), place(offsetof(abi::MatrixCall, scale_a)), llvm::Align(8));
-    e_.ir().CreateAlignedStore(e_.lanes(b), place(offsetof(abi::MatrixCall, scale_b)), llvm::Align(8));
+    store_lanes(offsetof(abi::MatrixCall, scale_a), e_.lanes(a), 8);
+    store_lanes(offsetof(abi::MatrixCall, scale_b), e_.lanes(b), 8);
     llvm::Value* selectors = llvm::Constant::getNullValue(words);
     for (unsigned i = 0; i < 4; ++i) {
         llvm::Value* id = ir.CreateZExtOrTrunc(e_.lanes(e_.element(i < 2 ? ids_a : ids_b, i % 2)), words);
         id = ir.CreateShl(ir.CreateAnd(id, e_.splat(ir.getInt32(0xff))), e_.splat(ir.getInt32(8 * i)));
         selectors = ir.CreateOr(selectors, id);
     }
-    ir.CreateAlignedStore(selectors, place(offsetof(abi::MatrixCall, scale_selectors)), llvm::Align(8));
+    store_lanes(offsetof(abi::MatrixCall, scale_selectors), selectors, 8);
 }
 
 void MatrixCallBuffer::run() {
@@ -129,20 +112,13 @@ void MatrixCallBuffer::run() {
               std::uint8_t(form_.a), std::uint8_t(form_.b), std::uint8_t(form_.c), std::uint8_t(form_.d),
               std::uint8_t(form_.kind), form_.scales, form_.scale_ue4m3})
             kind = kind * 31 + byte;
-        ir.CreateStore(ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1)),
-                       place(offsetof(abi::MatrixCall, first_lane)));
-        CollectiveCallBuffer call(e_, abi::Collective::matrix, kind);
-        call.set_source(e_.splat(ir.CreatePtrToInt(buffer_, ir.getInt64Ty())));
-        call.run();
+        store(offsetof(abi::MatrixCall, first_lane), ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1)));
+        CollectiveCallBuffer meeting(e_, abi::Collective::matrix, kind);
+        meeting.set_source(e_.splat(ir.CreatePtrToInt(buffer_, ir.getInt64Ty())));
+        meeting.run();
         return;
     }
-    const auto call = [&] {
-        e_.call_service(offsetof(abi::Services, matrix), ir.getVoidTy(), {e_.cta_context(), e_.step_index(), buffer_});
-    };
-    if (e_.all_active())
-        call();
-    else
-        e_.if_then(e_.any(e_.active()), call);
+    call(offsetof(abi::Services, matrix));
 }
 
 void MatrixCallBuffer::write(const Operand& registers) {
@@ -155,40 +131,25 @@ namespace {
 constexpr std::size_t group_head = (sizeof(abi::MatrixGroup) + 63) / 64 * 64;
 
 /// An abi::MatrixGroup on the stack, registers behind it. Its place serves others afterwards.
-class GroupCall {
+class GroupCall : public PassingCallBuffer {
 public:
     /// `form`: of one product, `pairs`: as ProductGroup has them.
     GroupCall(WarpEmitter& e, ptx::MatrixForm form, bool pairs, abi::MatrixGroupOperation operation,
               std::size_t register_bytes)
-        : e_(e) {
-        constexpr std::size_t granule = 2048;
-        const std::size_t size = (group_head + register_bytes + granule - 1) / granule * granule;
-        buffer_ = e.take_lane_slot(llvm::ArrayType::get(e.ir().getInt64Ty(), size / 8));
-        buffer_->setAlignment(llvm::Align(64));
+        : PassingCallBuffer(e, size_with(register_bytes), 64) {
         if (pairs) form.n *= 2;
-        std::uint64_t words[2];
-        static_assert(sizeof words == sizeof form);
-        std::memcpy(words, &form, sizeof words);
-        for (unsigned i = 0; i < 2; ++i) set(offsetof(abi::MatrixGroup, form) + 8 * i, e.ir().getInt64(words[i]));
-        set(offsetof(abi::MatrixGroup, operation), e.ir().getInt32(std::uint32_t(operation)));
+        store_form(offsetof(abi::MatrixGroup, form), form);
+        store_number(offsetof(abi::MatrixGroup, operation), std::uint32_t(operation));
     }
-    ~GroupCall() { e_.return_lane_slot(buffer_); }
-    GroupCall(const GroupCall&) = delete;
-    GroupCall& operator=(const GroupCall&) = delete;
 
-    llvm::Value* place(std::size_t offset) {
-        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
-    }
-    void set(std::size_t offset, llvm::Value* value) { e_.ir().CreateStore(value, place(offset)); }
-    void set_count(std::size_t offset, std::size_t count) { set(offset, e_.ir().getInt16(std::uint16_t(count))); }
-    void run() {
-        e_.call_service(offsetof(abi::Services, matrix_group), e_.ir().getVoidTy(),
-                        {e_.cta_context(), e_.step_index(), buffer_});
-    }
+    void set_count(std::size_t offset, std::size_t count) { store(offset, e_.ir().getInt16(std::uint16_t(count))); }
+    void run() { call_always(offsetof(abi::Services, matrix_group)); }
 
 private:
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
+    static std::size_t size_with(std::size_t register_bytes) {
+        constexpr std::size_t granule = 2048;
+        return (group_head + register_bytes + granule - 1) / granule * granule;
+    }
 };
 
 std::size_t register_bytes(const MatrixFragment& fragment) {
@@ -216,15 +177,15 @@ void call_matrix_group(WarpEmitter& e, const ptx::Instruction& inst, const Produ
 
     std::vector<abi::MatrixChain> chains = group.chains;
     for (std::size_t i = 0; i < chains.size() && kept.memory; ++i) chains[i].c = chains[i].d = kept.numbers[i];
-    buffer.set(offsetof(Group, active), e.active_bits());
-    buffer.set(offsetof(Group, steps), constant_array(e, group.steps));
-    buffer.set(offsetof(Group, chains), constant_array(e, chains));
-    buffer.set(offsetof(Group, a), buffer.place(group_head));
-    buffer.set(offsetof(Group, b), buffer.place(begin_b));
+    buffer.store(offsetof(Group, active), e.active_bits());
+    buffer.store(offsetof(Group, steps), constant_array(e, group.steps));
+    buffer.store(offsetof(Group, chains), constant_array(e, chains));
+    buffer.store(offsetof(Group, a), buffer.place(group_head));
+    buffer.store(offsetof(Group, b), buffer.place(begin_b));
     if (kept.memory)
-        buffer.set(offsetof(Group, packed), kept.memory);
+        buffer.store(offsetof(Group, packed), kept.memory);
     else
-        buffer.set(offsetof(Group, accumulators), buffer.place(begin_d));
+        buffer.store(offsetof(Group, accumulators), buffer.place(begin_d));
     buffer.set_count(offsetof(Group, a_count), group.a.size());
     buffer.set_count(offsetof(Group, b_count), group.b.size() / (group.pairs ? 2 : 1));
     buffer.set_count(offsetof(Group, accumulator_count), group.accumulators / (group.pairs ? 2 : 1));
@@ -264,9 +225,9 @@ void pack_accumulators(WarpEmitter& e, const LoopAccumulators::Bank& bank, llvm:
         return;
     }
     GroupCall buffer(e, bank.form, bank.pairs, abi::MatrixGroupOperation::pack, count * bank.accumulator_bytes);
-    buffer.set(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
-    buffer.set(offsetof(abi::MatrixGroup, packed), memory);
-    buffer.set(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
+    buffer.store(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
+    buffer.store(offsetof(abi::MatrixGroup, packed), memory);
+    buffer.store(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
     buffer.set_count(offsetof(abi::MatrixGroup, accumulator_count), count);
     for (std::size_t i = 0; i < registers.size(); ++i)
         ir.CreateAlignedStore(registers[i], at(buffer.place(group_head), i), llvm::Align(64));
@@ -277,9 +238,9 @@ std::vector<llvm::Value*> unpack_accumulators(WarpEmitter& e, const LoopAccumula
     Ir& ir = e.ir();
     const std::size_t count = bank.phis.size(), of_each = bank.phis[0].size(), bytes = bank.accumulator_bytes / of_each;
     GroupCall buffer(e, bank.form, bank.pairs, abi::MatrixGroupOperation::unpack, count * bank.accumulator_bytes);
-    buffer.set(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
-    buffer.set(offsetof(abi::MatrixGroup, packed), memory);
-    buffer.set(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
+    buffer.store(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
+    buffer.store(offsetof(abi::MatrixGroup, packed), memory);
+    buffer.store(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
     buffer.set_count(offsetof(abi::MatrixGroup, accumulator_count), count);
     buffer.run();
     std::vector<llvm::Value*> registers;

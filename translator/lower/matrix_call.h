@@ -4,18 +4,14 @@
 
 #include "frontend/ptx/matrix_fragments.h"
 #include "translator/analysis/build/loop_accumulators.h"
-#include "translator/emit/warp_emitter.h"
-#include "translator/kernel_abi.h"
+#include "translator/lower/call_buffer.h"
 
 namespace ptarmigan::translator::lower {
 
 /// An abi::MatrixCall on the stack. Its place serves others afterwards.
-class MatrixCallBuffer {
+class MatrixCallBuffer : private PassingCallBuffer {
 public:
     MatrixCallBuffer(WarpEmitter& e, const ptx::Instruction& inst);
-    ~MatrixCallBuffer();
-    MatrixCallBuffer(const MatrixCallBuffer&) = delete;
-    MatrixCallBuffer& operator=(const MatrixCallBuffer&) = delete;
 
     /// The registers of a braced operand (a single register too).
     void set(ptx::MatrixOperand operand, const ptx::Operand& registers);
@@ -28,12 +24,9 @@ public:
     void write(const ptx::Operand& registers);
 
 private:
-    llvm::Value* place(std::size_t offset);
     llvm::Value* register_place(ptx::MatrixOperand operand, unsigned index);
 
-    WarpEmitter& e_;
     ptx::MatrixForm form_;
-    llvm::AllocaInst* buffer_;
 };
 
 /// Makes all products of a group whose first one is `inst`, and writes their results. For steps of a whole warp.

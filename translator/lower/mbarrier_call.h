@@ -3,8 +3,7 @@
 // of a step.
 #pragma once
 
-#include "translator/emit/warp_emitter.h"
-#include "translator/kernel_abi.h"
+#include "translator/lower/call_buffer.h"
 
 namespace ptarmigan::translator::lower {
 
@@ -15,7 +14,7 @@ ptx::StateSpace space_in_shared_memory(const ptx::Instruction& inst, const ptx::
 
 /// An abi::MbarrierCall on the stack. Where the object's address and the count are uniform, only
 /// their first element is written.
-class MbarrierCallBuffer {
+class MbarrierCallBuffer : private CallBuffer {
 public:
     /// The object is at the instruction's operand `a`. `counts`: the operand for
     /// abi::MbarrierCall::count; none: 1 for all lanes.
@@ -33,12 +32,6 @@ public:
     LaneValue complete();
 
 private:
-    llvm::Value* place(unsigned offset);
-    void store(unsigned offset, llvm::Value* vector, unsigned alignment);
-    llvm::Value* load(unsigned offset, llvm::Type* scalar);
-
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
     std::uint32_t flags_;
     bool uniform_ = true; ///< all operands so far
 };

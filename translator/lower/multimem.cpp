@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // multimem.ld_reduce, multimem.st, multimem.red (manual 9.7.9.14): one call of the runtime for all lanes.
 #include "translator/lower/async_call.h"
+#include "translator/lower/call_buffer.h"
 #include "translator/lower/lane_math.h"
 
 namespace ptarmigan::translator::lower {
@@ -35,22 +36,21 @@ MultimemType element_type(WarpEmitter& e, const Instruction& inst) {
 }
 
 /// An abi::MultimemCall on the stack.
-class MultimemBuffer {
+class MultimemBuffer : private CallBuffer {
 public:
     MultimemBuffer(WarpEmitter& e, const Instruction& inst, MultimemOperation operation)
-        : e_(e), bits_(ptx::bit_size(inst.type())), elements_(inst.vector_size) {
-        Ir& ir = e.ir();
-        buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(MultimemCall) / 8), "multimem");
-        set(offsetof(MultimemCall, operation), std::uint32_t(operation));
+        : CallBuffer(e, sizeof(MultimemCall), "multimem"), bits_(ptx::bit_size(inst.type())),
+          elements_(inst.vector_size) {
+        store_number(offsetof(MultimemCall, operation), std::uint32_t(operation));
         if (operation != MultimemOperation::store)
-            set(offsetof(MultimemCall, reduction), std::uint32_t(bulk_reduction(e, inst)));
-        set(offsetof(MultimemCall, type), std::uint32_t(element_type(e, inst)));
-        set(offsetof(MultimemCall, wider), inst.has(Word::acc_f32) || inst.has(Word::acc_f16));
-        set(offsetof(MultimemCall, bytes), bits_ / 8 * elements_);
-        set(offsetof(MultimemCall, line), inst.location.line);
-        ir.CreateStore(e.active_bits(), place(offsetof(MultimemCall, active)));
-        Value* addresses = e.broadcast(e.address(inst[Role::a], ptx::StateSpace::global).address);
-        ir.CreateAlignedStore(addresses, place(offsetof(MultimemCall, address)), llvm::Align(8));
+            store_number(offsetof(MultimemCall, reduction), std::uint32_t(bulk_reduction(e, inst)));
+        store_number(offsetof(MultimemCall, type), std::uint32_t(element_type(e, inst)));
+        store_number(offsetof(MultimemCall, wider), inst.has(Word::acc_f32) || inst.has(Word::acc_f16));
+        store_number(offsetof(MultimemCall, bytes), bits_ / 8 * elements_);
+        store_number(offsetof(MultimemCall, line), inst.location.line);
+        store(offsetof(MultimemCall, active), e.active_bits());
+        store_lanes(offsetof(MultimemCall, address),
+                    e.broadcast(e.address(inst[Role::a], ptx::StateSpace::global).address));
     }
 
     /// The words of the elements: two of 16 bits make one, one of 64 bits makes two.
@@ -61,55 +61,33 @@ public:
             if (bits_ == 16) {
                 Value* low = ir.CreateZExt(element_bits(operand, i), words);
                 Value* high = ir.CreateZExt(element_bits(operand, i + 1), words);
-                store(word, ir.CreateOr(low, ir.CreateShl(high, integer(high, 16))));
+                set_word(word, ir.CreateOr(low, ir.CreateShl(high, integer(high, 16))));
                 i += 2;
                 continue;
             }
             Value* bits = element_bits(operand, i++);
-            store(word, ir.CreateTrunc(bits, words));
-            if (bits_ == 64) store(++word, ir.CreateTrunc(ir.CreateLShr(bits, integer(bits, 32)), words));
+            set_word(word, ir.CreateTrunc(bits, words));
+            if (bits_ == 64) set_word(++word, ir.CreateTrunc(ir.CreateLShr(bits, integer(bits, 32)), words));
         }
     }
 
-    void run() {
-        auto call = [&] {
-            e_.call_service(offsetof(abi::Services, multimem), e_.ir().getVoidTy(),
-                            {e_.cta_context(), e_.step_index(), buffer_});
-        };
-        if (e_.all_active())
-            call();
-        else
-            e_.if_then(e_.any(e_.active()), call);
-    }
+    void run() { call(offsetof(abi::Services, multimem)); }
 
     void write_result(const Operand& operand) {
         for (unsigned i = 0; i < elements_; ++i) {
-            const bool many = operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list;
-            const Operand& element = many ? e_.element(operand, i) : operand;
+            const Operand& element = e_.element(operand, i);
             if (element.kind != Operand::Kind::sink) e_.write(element, LaneValue::varying(result(i)));
         }
     }
 
 private:
-    Value* place(unsigned offset) { return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset); }
-    void set(unsigned offset, std::uint32_t value) { e_.ir().CreateStore(e_.ir().getInt32(value), place(offset)); }
     unsigned word_offset(unsigned word) const {
         return offsetof(MultimemCall, data) + word * sizeof(MultimemCall::data[0]);
     }
-    void store(unsigned word, Value* lanes) {
-        e_.ir().CreateAlignedStore(lanes, place(word_offset(word)), llvm::Align(4));
-    }
+    void set_word(unsigned word, Value* lanes) { store_lanes(word_offset(word), lanes); }
     /// Lanes of integers of the element's size.
-    Value* element_bits(const Operand& operand, unsigned index) {
-        const bool many = operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list;
-        Value* bits = to_bits(e_.ir(), e_.lanes(many ? e_.element(operand, index) : operand));
-        return e_.ir().CreateZExtOrTrunc(bits, e_.lanes_type(e_.ir().getIntNTy(bits_)));
-    }
-    Value* word(unsigned index) {
-        Ir& ir = e_.ir();
-        llvm::Type* type = e_.lanes_type(ir.getInt32Ty());
-        return ir.CreateFreeze(ir.CreateAlignedLoad(type, place(word_offset(index)), llvm::Align(4)));
-    }
+    Value* element_bits(const Operand& operand, unsigned index) { return bits_of(e_.element(operand, index), bits_); }
+    Value* word(unsigned index) { return e_.ir().CreateFreeze(load_lanes(word_offset(index), e_.ir().getInt32Ty())); }
     Value* result(unsigned index) {
         Ir& ir = e_.ir();
         llvm::Type* type = e_.lanes_type(ir.getIntNTy(bits_));
@@ -122,9 +100,7 @@ private:
         return ir.CreateOr(ir.CreateZExt(word(2 * index), type), ir.CreateShl(high, integer(high, 32)));
     }
 
-    WarpEmitter& e_;
     const unsigned bits_, elements_;
-    llvm::AllocaInst* buffer_;
 };
 
 } // namespace

@@ -29,10 +29,6 @@ void set_place(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst)
     call.set(offsetof(TextureCall, detail), ptx::byte_size(inst.type()));
 }
 
-bool is_list(const Operand& operand) {
-    return operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list;
-}
-
 /// Stores the elements of operand c, as many as the words say; 64-bit ones as two words. Where a vector is asked for
 /// and one register is there, the other elements are undefined: ptxas packs zeros for .b8 and registers that nothing
 /// wrote for the others; here they are zeros.
@@ -42,7 +38,7 @@ void set_data(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) 
     const Operand& c = inst[Role::c];
     for (unsigned i = 0; i < inst.vector_size; ++i) {
         Value* bits = to_bits(ir, e.lanes(e.element(c, i)));
-        if (i > 0 && !is_list(c)) bits = llvm::Constant::getNullValue(bits->getType());
+        if (i > 0 && !has_elements(c)) bits = llvm::Constant::getNullValue(bits->getType());
         if (!wide) {
             call.store(offsetof(TextureCall, data), i, bits);
             continue;
@@ -69,7 +65,7 @@ void suld(WarpEmitter& e, const Instruction& inst) {
     set_place(e, call, inst);
     call.run();
     const Operand& d = inst[Role::d];
-    const unsigned registers = is_list(d) ? d.count : 1;
+    const unsigned registers = element_count(d);
     for (unsigned i = 0; i < registers; ++i) {
         const Operand& element = e.element(d, i);
         if (element.kind == Operand::Kind::sink) continue;

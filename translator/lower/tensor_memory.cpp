@@ -3,6 +3,7 @@
 // words, so narrow steps need nothing of each other but to be in step with the rest of the warp; what a warp does as a
 // whole, the step with its first lane does.
 #include "translator/lower/async_call.h"
+#include "translator/lower/call_buffer.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/mbarrier_call.h"
@@ -22,13 +23,11 @@ namespace {
 constexpr std::size_t array_bytes = abi::warp_size * sizeof(std::uint32_t);
 
 /// An abi::TensorMemoryCall on the stack.
-class TensorMemoryBuffer {
+class TensorMemoryBuffer : private PassingCallBuffer {
 public:
-    TensorMemoryBuffer(WarpEmitter& e, const Instruction& inst, TensorMemoryOperation operation) : e_(e) {
-        Ir& ir = e.ir();
+    TensorMemoryBuffer(WarpEmitter& e, const Instruction& inst, TensorMemoryOperation operation)
+        : PassingCallBuffer(e, sizeof(TensorMemoryCall), 64) {
         static_assert(sizeof(TensorMemoryCall) % 8 == 0);
-        buffer_ = e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(TensorMemoryCall) / 8));
-        buffer_->setAlignment(llvm::Align(64));
         for (const std::size_t offset : {offsetof(TensorMemoryCall, detail), offsetof(TensorMemoryCall, registers),
                                          offsetof(TensorMemoryCall, split), offsetof(TensorMemoryCall, reduction),
                                          offsetof(TensorMemoryCall, unpacks), offsetof(TensorMemoryCall, scales),
@@ -38,31 +37,23 @@ public:
         set_number(offsetof(TensorMemoryCall, line), inst.location.line);
         if (inst.has(Word::cta_group_2)) add_flags(TensorMemoryCall::pair);
     }
-    ~TensorMemoryBuffer() { e_.return_lane_slot(buffer_); }
-    TensorMemoryBuffer(const TensorMemoryBuffer&) = delete;
-    TensorMemoryBuffer& operator=(const TensorMemoryBuffer&) = delete;
 
     void add_flags(std::uint32_t flags) { flags_ |= flags; }
-    void set_number(std::size_t offset, std::uint64_t number) {
-        e_.ir().CreateStore(e_.ir().getInt32(std::uint32_t(number)), place(offset));
-    }
+    void set_number(std::size_t offset, std::uint64_t number) { store_number(offset, number); }
     /// 32 bits of an address in tensor memory or of a value; an operand that is not written leaves zeros.
     void set_words(std::size_t offset, const Operand& operand) { set(offset, operand, 32); }
     void set_wide(std::size_t offset, const Operand& operand) { set(offset, operand, 64); }
     void set_place(const Operand& operand, ptx::StateSpace space) {
-        store(offsetof(TensorMemoryCall, place), e_.broadcast(e_.address(operand, space).address));
+        store_lanes(offsetof(TensorMemoryCall, place), e_.broadcast(e_.address(operand, space).address));
     }
-    void set_data(llvm::Value* data) { e_.ir().CreateStore(data, place(offsetof(TensorMemoryCall, data))); }
+    void set_data(llvm::Value* data) { store(offsetof(TensorMemoryCall, data), data); }
 
     /// For the active lanes. `first_only`: by the step that has the warp's first lane.
     void run(bool first_only = false) {
         Ir& ir = e_.ir();
         set_number(offsetof(TensorMemoryCall, flags), flags_);
-        ir.CreateStore(e_.active_bits(), place(offsetof(TensorMemoryCall, active)));
-        const auto call = [&] {
-            e_.call_service(offsetof(abi::Services, tensor_memory), ir.getVoidTy(),
-                            {e_.cta_context(), e_.step_index(), buffer_});
-        };
+        store(offsetof(TensorMemoryCall, active), e_.active_bits());
+        const auto call = [&] { call_always(offsetof(abi::Services, tensor_memory)); };
         Value* condition = e_.all_active() ? nullptr : e_.any(e_.active());
         if (first_only && !whole_warp(e_)) {
             Value* lane = ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1));
@@ -76,38 +67,20 @@ public:
     }
 
 private:
-    Value* place(std::size_t offset) {
-        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
-    }
-    void store(std::size_t offset, Value* lanes) {
-        e_.ir().CreateAlignedStore(lanes, place(offset), llvm::Align(lanes->getType()->getScalarSizeInBits() / 8));
-    }
     void set(std::size_t offset, const Operand& operand, unsigned bits) {
         Ir& ir = e_.ir();
         llvm::Type* type = e_.lanes_type(ir.getIntNTy(bits));
-        Value* lanes = nullptr;
         if (operand.kind == Operand::Kind::none)
-            lanes = llvm::Constant::getNullValue(type);
+            store_lanes(offset, llvm::Constant::getNullValue(type));
         else if (operand.kind == Operand::Kind::address) // in tensor memory: a number
-            lanes = e_.broadcast(e_.address(operand, ptx::StateSpace::global).address);
+            store_lanes(offset,
+                        ir.CreateZExtOrTrunc(e_.broadcast(e_.address(operand, ptx::StateSpace::global).address), type));
         else
-            lanes = to_bits(ir, e_.lanes(operand));
-        store(offset, ir.CreateZExtOrTrunc(lanes, type));
+            store_lanes(offset, bits_of(operand, bits));
     }
 
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
     std::uint32_t flags_ = 0;
 };
-
-unsigned list_length(const Operand& operand) {
-    return operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list ? operand.count : 1;
-}
-
-const Operand& list_element(WarpEmitter& e, const Operand& operand, unsigned index) {
-    const bool is_list = operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list;
-    return is_list ? e.element(operand, index) : operand;
-}
 
 TensorMemoryShape shape_of(const Instruction& inst) {
     if (inst.has(Word::shape_16x64b)) return TensorMemoryShape::lanes_16x64b;
@@ -128,40 +101,24 @@ TensorMemoryReduction reduction_of(const Instruction& inst) {
 }
 
 /// The registers of a load or store: [register][lane of 32].
-class Registers {
+class Registers : private PassingCallBuffer {
 public:
-    Registers(WarpEmitter& e, unsigned count) : e_(e) {
-        buffer_ = e.take_lane_slot(llvm::ArrayType::get(e.ir().getInt32Ty(), std::uint64_t{count} * abi::warp_size));
-        buffer_->setAlignment(llvm::Align(64));
-    }
-    ~Registers() { e_.return_lane_slot(buffer_); }
-    Registers(const Registers&) = delete;
-    Registers& operator=(const Registers&) = delete;
+    Registers(WarpEmitter& e, unsigned count) : PassingCallBuffer(e, std::size_t{count} * array_bytes, 64) {}
 
     Value* begin() { return buffer_; }
     void set(unsigned index, const Operand& operand) {
-        Ir& ir = e_.ir();
-        llvm::Type* type = e_.lanes_type(ir.getInt32Ty());
-        Value* lanes = operand.kind == Operand::Kind::sink ? llvm::Constant::getNullValue(type)
-                                                           : ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(operand)), type);
-        ir.CreateAlignedStore(lanes, place(index), llvm::Align(4));
+        store_lanes(index * array_bytes, operand.kind == Operand::Kind::sink
+                                             ? llvm::Constant::getNullValue(e_.lanes_type(e_.ir().getInt32Ty()))
+                                             : bits_of(operand, 32));
     }
     void write(unsigned index, const Operand& operand) {
         if (operand.kind != Operand::Kind::reg) return;
         Ir& ir = e_.ir();
-        Value* lanes =
-            ir.CreateFreeze(ir.CreateAlignedLoad(e_.lanes_type(ir.getInt32Ty()), place(index), llvm::Align(4)));
+        Value* lanes = ir.CreateFreeze(load_lanes(index * array_bytes, ir.getInt32Ty()));
         llvm::Type* type = e_.type(operand.type);
         if (type->isFloatingPointTy()) lanes = ir.CreateBitCast(lanes, e_.lanes_type(type));
         e_.write(operand, LaneValue::varying(lanes));
     }
-
-private:
-    Value* place(unsigned index) {
-        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, index * array_bytes);
-    }
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
 };
 
 TensorMemoryKind kind_of(const Instruction& inst) {
@@ -219,7 +176,7 @@ void tmem_relinquish(WarpEmitter& e, const Instruction& inst) {
 void tmem_load(WarpEmitter& e, const Instruction& inst) {
     meet_in_warp(e);
     const Operand& registers = inst[Role::d];
-    const unsigned count = list_length(registers);
+    const unsigned count = element_count(registers);
     const TensorMemoryReduction reduction = reduction_of(inst);
     Registers data(e, count + (reduction != TensorMemoryReduction::none));
     {
@@ -235,16 +192,16 @@ void tmem_load(WarpEmitter& e, const Instruction& inst) {
         call.set_data(data.begin());
         call.run();
     }
-    for (unsigned i = 0; i < count; ++i) data.write(i, list_element(e, registers, i));
+    for (unsigned i = 0; i < count; ++i) data.write(i, e.element(registers, i));
     if (reduction != TensorMemoryReduction::none) data.write(count, inst[Role::redval]);
 }
 
 void tmem_store(WarpEmitter& e, const Instruction& inst) {
     meet_in_warp(e);
     const Operand& registers = inst[Role::b];
-    const unsigned count = list_length(registers);
+    const unsigned count = element_count(registers);
     Registers data(e, count);
-    for (unsigned i = 0; i < count; ++i) data.set(i, list_element(e, registers, i));
+    for (unsigned i = 0; i < count; ++i) data.set(i, e.element(registers, i));
     TensorMemoryBuffer call(e, inst, TensorMemoryOperation::store);
     call.set_words(offsetof(TensorMemoryCall, d), inst[Role::a]);
     call.set_number(offsetof(TensorMemoryCall, detail), std::uint32_t(shape_of(inst)));
@@ -304,7 +261,7 @@ void tmem_multiply(WarpEmitter& e, const Instruction& inst) {
         call.add_flags(TensorMemoryCall::has_lanes);
         for (unsigned i = 0; i < 8; ++i)
             call.set_words(offsetof(TensorMemoryCall, lanes) + i * array_bytes,
-                           i < list_length(lanes) ? list_element(e, lanes, i) : Operand{});
+                           i < element_count(lanes) ? e.element(lanes, i) : Operand{});
     }
     call.run();
 }

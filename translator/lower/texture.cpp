@@ -48,10 +48,9 @@ Value* first_sample(WarpEmitter& e, const Instruction& inst) {
 void convert_coordinates(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) {
     const Operand& list = inst[Role::c];
     const unsigned first = inst.has(Word::a1d) || inst.has(Word::a2d) || inst.has(Word::acube) ? 1 : 0;
-    const unsigned count =
-        list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list ? std::min(list.count, 4u) : 1;
+    const unsigned count = std::min(element_count(list), 4u);
     for (unsigned i = first; i < count; ++i) {
-        const Operand& element = count == 1 && list.kind == Operand::Kind::reg ? list : e.element(list, i);
+        const Operand& element = e.element(list, i);
         if (element.kind != Operand::Kind::sink)
             call.store(offsetof(TextureCall, coordinates), i,
                        e.ir().CreateSIToFP(e.lanes(element), e.lanes_type(e.ir().getFloatTy())));

@@ -22,30 +22,19 @@ Value* as_words(WarpEmitter& e, Value* lanes) {
 } // namespace
 
 TextureCallBuffer::TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::TextureOperation operation)
-    : e_(e) {
-    Ir& ir = e.ir();
-    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::TextureCall) / 8), "texture");
-    llvm::cast<llvm::AllocaInst>(buffer_)->setAlignment(llvm::Align(64));
+    : CallBuffer(e, sizeof(abi::TextureCall), "texture") {
+    buffer_->setAlignment(llvm::Align(64));
     set(offsetof(abi::TextureCall, operation), std::uint32_t(operation));
     set(offsetof(abi::TextureCall, line), inst.location.line);
-    ir.CreateStore(e.active_bits(), place(offsetof(abi::TextureCall, active)));
-}
-
-Value* TextureCallBuffer::place(unsigned offset) {
-    return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
-}
-
-void TextureCallBuffer::set(unsigned offset, std::uint32_t value) {
-    e_.ir().CreateStore(e_.ir().getInt32(value), place(offset));
+    CallBuffer::store(offsetof(abi::TextureCall, active), e.active_bits());
 }
 
 void TextureCallBuffer::store(unsigned offset, unsigned index, Value* lanes) {
-    e_.ir().CreateAlignedStore(as_words(e_, lanes), place(offset + index * lanes_bytes), llvm::Align(4));
+    store_lanes(offset + index * lanes_bytes, as_words(e_, lanes));
 }
 
 void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigned most, unsigned first) {
-    const bool many = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list;
-    const unsigned count = many ? std::min(list.count - first, most) : 1;
+    const unsigned count = has_elements(list) ? std::min(list.count - first, most) : 1;
     for (unsigned i = 0; i < count; ++i) {
         const Operand& element = e_.element(list, first + i);
         if (element.kind != Operand::Kind::sink) store(offset, i, e_.lanes(element));
@@ -53,7 +42,6 @@ void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigne
 }
 
 void TextureCallBuffer::set_handle(const Operand& operand) {
-    Ir& ir = e_.ir();
     const bool variable = operand.kind == Operand::Kind::variable ||
                           (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable);
     if (variable && operand.scope != ptx::VariableScope::module)
@@ -63,24 +51,16 @@ void TextureCallBuffer::set_handle(const Operand& operand) {
     Value* handle = operand.kind == Operand::Kind::reg
                         ? e_.lanes(operand)
                         : e_.broadcast(e_.address(operand, ptx::StateSpace::generic).address);
-    ir.CreateAlignedStore(handle, place(offsetof(abi::TextureCall, handle)), llvm::Align(8));
+    store_lanes(offsetof(abi::TextureCall, handle), handle);
 }
 
 void TextureCallBuffer::run() {
-    Ir& ir = e_.ir();
-    auto call = [&] {
-        e_.call_service(offsetof(abi::Services, texture), ir.getVoidTy(), {e_.cta_context(), e_.step_index(), buffer_});
-    };
-    if (e_.all_active())
-        call();
-    else
-        e_.if_then(e_.any(e_.active()), call);
+    call(offsetof(abi::Services, texture));
 }
 
 Value* TextureCallBuffer::data(unsigned index) {
     Ir& ir = e_.ir();
-    Value* from = place(offsetof(abi::TextureCall, data) + index * lanes_bytes);
-    return ir.CreateFreeze(ir.CreateAlignedLoad(e_.lanes_type(ir.getInt32Ty()), from, llvm::Align(4)));
+    return ir.CreateFreeze(load_lanes(offsetof(abi::TextureCall, data) + index * lanes_bytes, ir.getInt32Ty()));
 }
 
 abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst) {

@@ -2,18 +2,17 @@
 // What texture and surface instructions share: the call to the runtime's texture service, one for all lanes of a step.
 #pragma once
 
-#include "translator/emit/warp_emitter.h"
-#include "translator/kernel_abi.h"
+#include "translator/lower/call_buffer.h"
 
 namespace ptarmigan::translator::lower {
 
 /// An abi::TextureCall on the stack. Setters store one value per lane of the step.
-class TextureCallBuffer {
+class TextureCallBuffer : private CallBuffer {
 public:
     TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::TextureOperation operation);
 
     /// A word that all lanes share.
-    void set(unsigned offset, std::uint32_t value);
+    void set(unsigned offset, std::uint32_t value) { store_number(offset, value); }
     /// 32-bit lanes (floats as their bits) at word array `offset`, element `index` of it.
     void store(unsigned offset, unsigned index, llvm::Value* lanes);
     /// The elements of a list operand, or the operand itself, at consecutive arrays; at most `most`, those before
@@ -25,12 +24,6 @@ public:
     void run();
     /// <W x i32>: word `index` of the lanes' data.
     llvm::Value* data(unsigned index);
-
-private:
-    llvm::Value* place(unsigned offset);
-
-    WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
 };
 
 /// The geometry word of the instruction.

@@ -3,10 +3,9 @@
 // for each other at wgmma.wait_group: behind it one of them may tell others that the operands in shared memory are
 // read.
 #include "frontend/ptx/matrix_fragments.h"
+#include "translator/lower/call_buffer.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
-
-#include <cstring>
 
 namespace ptarmigan::translator::lower {
 
@@ -21,32 +20,22 @@ namespace {
 constexpr unsigned array_bytes = 32 * sizeof(std::uint32_t);
 
 /// An abi::WarpgroupCall on the stack, with room for `registers`. Its place serves others afterwards.
-class WarpgroupCallBuffer {
+class WarpgroupCallBuffer : private PassingCallBuffer {
 public:
     WarpgroupCallBuffer(WarpEmitter& e, const Instruction& inst, const ptx::MatrixForm& form,
                         WarpgroupOperation operation, unsigned registers)
-        : e_(e), operation_(operation) {
-        Ir& ir = e.ir();
-        const std::size_t bytes = offsetof(WarpgroupCall, d) + std::size_t{registers} * array_bytes;
-        buffer_ = e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), bytes / 8));
-        buffer_->setAlignment(llvm::Align(alignof(WarpgroupCall)));
-        std::uint64_t words[2];
-        static_assert(sizeof words == sizeof form);
-        std::memcpy(words, &form, sizeof words);
-        for (unsigned i = 0; i < 2; ++i) store(offsetof(WarpgroupCall, form) + 8 * i, ir.getInt64(words[i]));
+        : PassingCallBuffer(e, offsetof(WarpgroupCall, d) + std::size_t{registers} * array_bytes,
+                            alignof(WarpgroupCall)),
+          operation_(operation) {
+        store_form(offsetof(WarpgroupCall, form), form);
         store(offsetof(WarpgroupCall, active), e.active_bits());
-        store(offsetof(WarpgroupCall, line), ir.getInt32(inst.location.line));
-        store(offsetof(WarpgroupCall, operation), ir.getInt32(std::uint32_t(operation)));
-        store(offsetof(WarpgroupCall, registers), ir.getInt32(registers));
+        store_number(offsetof(WarpgroupCall, line), inst.location.line);
+        store_number(offsetof(WarpgroupCall, operation), std::uint32_t(operation));
+        store_number(offsetof(WarpgroupCall, registers), registers);
         set_detail(0);
     }
-    ~WarpgroupCallBuffer() { e_.return_lane_slot(buffer_); }
-    WarpgroupCallBuffer(const WarpgroupCallBuffer&) = delete;
-    WarpgroupCallBuffer& operator=(const WarpgroupCallBuffer&) = delete;
 
-    void set_detail(std::uint64_t number) {
-        store(offsetof(WarpgroupCall, detail), e_.ir().getInt32(std::uint32_t(number)));
-    }
+    void set_detail(std::uint64_t number) { store_number(offsetof(WarpgroupCall, detail), number); }
     /// The operand's value in the first active lane.
     void set_common(std::size_t offset, const Operand& operand) {
         Ir& ir = e_.ir();
@@ -63,9 +52,7 @@ public:
         llvm::Value* any = value.is_uniform() ? value.base : e_.any(ir.CreateAnd(e_.broadcast(value), e_.active()));
         store(offset, ir.CreateZExt(any, ir.getInt32Ty()));
     }
-    void set_metadata(const Operand& words) {
-        e_.ir().CreateAlignedStore(e_.lanes(words), place(offsetof(WarpgroupCall, metadata)), llvm::Align(8));
-    }
+    void set_metadata(const Operand& words) { store_lanes(offsetof(WarpgroupCall, metadata), e_.lanes(words), 8); }
     void set_a(const Operand& registers) { set_registers(registers, offsetof(WarpgroupCall, a_registers)); }
     void set_d(const Operand& registers) { set_registers(registers, offsetof(WarpgroupCall, d)); }
 
@@ -75,19 +62,12 @@ public:
         if (!whole_warp(e_)) {
             store(offsetof(WarpgroupCall, first_lane),
                   ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1)));
-            CollectiveCallBuffer call(e_, abi::Collective::warpgroup, std::uint32_t(operation_));
-            call.set_source(e_.splat(ir.CreatePtrToInt(buffer_, ir.getInt64Ty())));
-            call.run();
+            CollectiveCallBuffer meeting(e_, abi::Collective::warpgroup, std::uint32_t(operation_));
+            meeting.set_source(e_.splat(ir.CreatePtrToInt(buffer_, ir.getInt64Ty())));
+            meeting.run();
             return;
         }
-        const auto call = [&] {
-            e_.call_service(offsetof(abi::Services, warpgroup), ir.getVoidTy(),
-                            {e_.cta_context(), e_.step_index(), buffer_});
-        };
-        if (e_.all_active())
-            call();
-        else
-            e_.if_then(e_.any(e_.active()), call);
+        call(offsetof(abi::Services, warpgroup));
     }
 
     void write_d(const Operand& registers) {
@@ -95,8 +75,8 @@ public:
         for (unsigned i = 0; i < registers.count; ++i) {
             const Operand& element = e_.element(registers, i);
             if (element.kind != Operand::Kind::reg) continue;
-            llvm::Value* lanes = ir.CreateFreeze(ir.CreateAlignedLoad(
-                e_.lanes_type(ir.getInt32Ty()), register_place(offsetof(WarpgroupCall, d), i), llvm::Align(64)));
+            llvm::Value* lanes = ir.CreateFreeze(
+                load_lanes(offsetof(WarpgroupCall, d) + std::size_t{i} * array_bytes, ir.getInt32Ty(), 64));
             llvm::Type* type = e_.type(element.type);
             if (type->isFloatingPointTy()) lanes = ir.CreateBitCast(lanes, e_.lanes_type(type));
             e_.write(element, LaneValue::varying(lanes));
@@ -104,25 +84,12 @@ public:
     }
 
 private:
-    llvm::Value* place(std::size_t offset) {
-        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
-    }
-    llvm::Value* register_place(std::size_t offset, unsigned index) {
-        return place(offset + std::size_t{index} * array_bytes);
-    }
-    void store(std::size_t offset, llvm::Value* value) { e_.ir().CreateStore(value, place(offset)); }
     void set_registers(const Operand& registers, std::size_t offset) {
-        Ir& ir = e_.ir();
-        llvm::Type* type = e_.lanes_type(ir.getInt32Ty());
-        for (unsigned i = 0; i < registers.count; ++i) {
-            llvm::Value* lanes = ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(e_.element(registers, i))), type);
-            ir.CreateAlignedStore(lanes, register_place(offset, i), llvm::Align(64));
-        }
+        for (unsigned i = 0; i < registers.count; ++i)
+            store_lanes(offset + std::size_t{i} * array_bytes, bits_of(e_.element(registers, i), 32), 64);
     }
 
-    WarpEmitter& e_;
     WarpgroupOperation operation_;
-    llvm::AllocaInst* buffer_;
 };
 
 } // namespace
