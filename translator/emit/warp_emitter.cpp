@@ -247,27 +247,38 @@ void WarpEmitter::if_then(llvm::Value* condition, const std::function<void()>& t
     ir_.SetInsertPoint(done);
 }
 
-llvm::Value* WarpEmitter::if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
-                                  const std::function<llvm::Value*()>& otherwise, unsigned odds) {
+ValueList WarpEmitter::if_else_list(llvm::Value* condition, llvm::function_ref<ValueList()> then,
+                                    llvm::function_ref<ValueList()> otherwise, unsigned odds) {
     llvm::BasicBlock* taken = new_block("then");
     llvm::BasicBlock* other = new_block("else");
     llvm::BasicBlock* done = new_block("endif");
     llvm::MDNode* weights = odds ? llvm::MDBuilder(context()).createBranchWeights(odds, 1) : nullptr;
     ir_.CreateCondBr(condition, taken, other, weights);
     ir_.SetInsertPoint(taken);
-    llvm::Value* then_value = then();
+    const ValueList then_values = then();
     llvm::BasicBlock* then_end = ir_.GetInsertBlock();
     ir_.CreateBr(done);
     ir_.SetInsertPoint(other);
-    llvm::Value* else_value = otherwise();
+    const ValueList else_values = otherwise();
     llvm::BasicBlock* else_end = ir_.GetInsertBlock();
     ir_.CreateBr(done);
     ir_.SetInsertPoint(done);
-    if (!then_value) return nullptr;
-    llvm::PHINode* phi = ir_.CreatePHI(then_value->getType(), 2);
-    phi->addIncoming(then_value, then_end);
-    phi->addIncoming(else_value, else_end);
-    return phi;
+    ValueList results;
+    for (std::size_t i = 0; i < then_values.size(); ++i) {
+        llvm::PHINode* phi = ir_.CreatePHI(then_values[i]->getType(), 2);
+        phi->addIncoming(then_values[i], then_end);
+        phi->addIncoming(else_values[i], else_end);
+        results.push_back(phi);
+    }
+    return results;
+}
+
+llvm::Value* WarpEmitter::if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+                                  const std::function<llvm::Value*()>& otherwise, unsigned odds) {
+    const auto list_of = [](llvm::Value* value) { return value ? ValueList{value} : ValueList(); };
+    const ValueList results = if_else_list(
+        condition, [&] { return list_of(then()); }, [&] { return list_of(otherwise()); }, odds);
+    return results.empty() ? nullptr : results.front();
 }
 
 llvm::Value* WarpEmitter::lane_address(const LaneAddress& address, llvm::Value* lane) {

@@ -24,6 +24,7 @@ struct ProductGroup;
 
 using Ir = llvm::IRBuilder<>;
 using Values = llvm::ArrayRef<llvm::Value*>;
+using ValueList = llvm::SmallVector<llvm::Value*, 8>;
 
 /// A memory operand: generic (host) addresses of the lanes, or one uniform address.
 struct LaneAddress {
@@ -147,6 +148,9 @@ public:
     /// a guard that holds; 0: nobody knows.
     llvm::Value* if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
                          const std::function<llvm::Value*()>& otherwise, unsigned odds = 2000);
+    /// Likewise with any number of values, the same in both.
+    ValueList if_else_list(llvm::Value* condition, llvm::function_ref<ValueList()> then,
+                           llvm::function_ref<ValueList()> otherwise, unsigned odds = 2000);
 
     // --- memory ------------------------------------------------------------------------------------------------------
     /// Host addresses of an address operand ([reg+imm], [variable+imm], [imm]) in `space`, offset included. Shared

@@ -14,8 +14,6 @@ using llvm::Value;
 
 namespace {
 
-using ValueList = llvm::SmallVector<Value*, 8>;
-
 /// To which a lane's words are aligned.
 llvm::Align word_alignment(const MemoryAccess& access, unsigned word) {
     return llvm::Align(access.element_aligned ? access.bytes : word);

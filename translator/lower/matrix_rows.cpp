@@ -23,7 +23,6 @@ using ptx::StateSpace;
 namespace {
 
 constexpr unsigned rows = 8, row_bytes = 16, row_lanes = 4;
-using ValueList = llvm::SmallVector<Value*, 4>;
 
 unsigned matrix_count(const Instruction& inst) {
     const Word number = inst.one_of({Word::x1, Word::x2, Word::x4});

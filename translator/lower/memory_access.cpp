@@ -26,8 +26,6 @@ using ptx::StateSpace;
 
 namespace {
 
-using ValueList = llvm::SmallVector<Value*, 8>;
-
 llvm::AtomicOrdering ordering(Strength strength) {
     switch (strength) {
     case Strength::acquire: return llvm::AtomicOrdering::Acquire;
@@ -149,33 +147,6 @@ Value* lies_in_shared_memory(WarpEmitter& e, const MemoryAccess& access, const A
     return result;
 }
 
-/// if_else for several results. `odds`: how much more often it is `fast`.
-ValueList choose(WarpEmitter& e, Value* condition, llvm::function_ref<ValueList()> fast,
-                 llvm::function_ref<ValueList()> slow, unsigned odds = 2000) {
-    Ir& ir = e.ir();
-    llvm::BasicBlock* fast_block = e.new_block("access.chunks");
-    llvm::BasicBlock* slow_block = e.new_block("access.lanes");
-    llvm::BasicBlock* done = e.new_block("access.done");
-    ir.CreateCondBr(condition, fast_block, slow_block, llvm::MDBuilder(e.context()).createBranchWeights(odds, 1));
-    ir.SetInsertPoint(fast_block);
-    ValueList fast_values = fast();
-    llvm::BasicBlock* fast_end = ir.GetInsertBlock();
-    ir.CreateBr(done);
-    ir.SetInsertPoint(slow_block);
-    ValueList slow_values = slow();
-    llvm::BasicBlock* slow_end = ir.GetInsertBlock();
-    ir.CreateBr(done);
-    ir.SetInsertPoint(done);
-    ValueList result;
-    for (unsigned i = 0; i < fast_values.size(); ++i) {
-        llvm::PHINode* phi = ir.CreatePHI(fast_values[i]->getType(), 2);
-        phi->addIncoming(fast_values[i], fast_end);
-        phi->addIncoming(slow_values[i], slow_end);
-        result.push_back(phi);
-    }
-    return result;
-}
-
 /// Neighbours at run time are likely to be so, but not by far.
 constexpr unsigned neighbour_odds = 8;
 
@@ -193,8 +164,8 @@ ValueList load_each_lane(WarpEmitter& e, const MemoryAccess& access) {
 
 ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
     if (!access.address.guard || !is_at_distances(e, unguarded(access))) return load_each_lane(e, access);
-    return choose(
-        e, access.address.guard, [&] { return load_each_lane(e, unguarded(access)); },
+    return e.if_else_list(
+        access.address.guard, [&] { return load_each_lane(e, unguarded(access)); },
         [&] { return gather_in_loop(e, access); });
 }
 
@@ -202,8 +173,8 @@ ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
 ValueList load_near(WarpEmitter& e, const MemoryAccess& access) {
     const std::optional<WindowAccess> near = window_access(e, access);
     if (!near) return load_by_lane(e, access);
-    return choose(
-        e, near->condition, [&] { return load_windows(e, access, *near); }, [&] { return load_by_lane(e, access); },
+    return e.if_else_list(
+        near->condition, [&] { return load_windows(e, access, *near); }, [&] { return load_by_lane(e, access); },
         neighbour_odds);
 }
 
@@ -217,8 +188,8 @@ ValueList load_by_stride(WarpEmitter& e, const MemoryAccess& access) {
     Ir& ir = e.ir();
     MemoryAccess one = unguarded(access);
     one.address.address = LaneValue::uniform(address.base);
-    return choose(
-        e, both(e, access.address.guard, ir.CreateICmpEQ(address.stride, ir.getInt64(0))),
+    return e.if_else_list(
+        both(e, access.address.guard, ir.CreateICmpEQ(address.stride, ir.getInt64(0))),
         [&] {
             ValueList values = load_uniform(e, one);
             for (Value*& value : values) value = e.splat(value);
@@ -266,23 +237,24 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             if (!maskable && !access.address.guard && deals_mask_out(e, access, *plan)) {
                 auto masked = [&] { return load_chunks(e, access, *plan, true); };
                 auto each = [&] { return gather(e, access); };
-                return choose(
-                    e, condition, fast,
+                return e.if_else_list(
+                    condition, fast,
                     [&] {
                         Value* inside = lies_in_shared_memory(e, access, *plan);
-                        return inside ? choose(e, inside, masked, each) : masked();
+                        return inside ? e.if_else_list(inside, masked, each) : masked();
                     },
                     neighbour_odds);
             }
             // Where only the guard decides, lanes wrap: that hardly ever happens.
             const bool rare = (condition == access.address.guard && e.width() > 1) || goes_in_loops(e);
-            return choose(e, condition, fast, [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
+            return e.if_else_list(condition, fast,
+                                  [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
         }
     }
     if (goes_in_loops(e, access)) return gather_in_loop(e, access);
     if (std::optional<NeighbourAccess> near = load_of_neighbours(e, access))
-        return choose(
-            e, near->condition,
+        return e.if_else_list(
+            near->condition,
             [&] {
                 ask_ahead(e, near->access, near->plan);
                 return load_chunks(e, near->access, near->plan);
@@ -324,8 +296,8 @@ void store_by_lane(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
 void store_near(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
     const std::optional<WindowAccess> near = window_access(e, access);
     if (!near) return store_by_lane(e, access, values);
-    choose(
-        e, near->condition, [&]() -> ValueList { return store_windows(e, access, *near, values.front()), ValueList(); },
+    e.if_else_list(
+        near->condition, [&]() -> ValueList { return store_windows(e, access, *near, values.front()), ValueList(); },
         [&]() -> ValueList { return store_by_lane(e, access, values), ValueList(); }, neighbour_odds);
 }
 
@@ -351,15 +323,15 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
                 auto masked = [&]() -> ValueList {
                     return store_chunks(e, access, *plan, values, StoreForm::deals_mask_out), ValueList();
                 };
-                choose(
-                    e, condition, fast,
+                e.if_else_list(
+                    condition, fast,
                     [&] {
                         Value* inside = lies_in_shared_memory(e, access, *plan);
-                        return inside ? choose(e, inside, masked, slow) : masked();
+                        return inside ? e.if_else_list(inside, masked, slow) : masked();
                     },
                     neighbour_odds);
             } else if (condition)
-                choose(e, condition, fast, slow);
+                e.if_else_list(condition, fast, slow);
             else
                 fast();
             return;
@@ -367,8 +339,8 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
     }
     if (goes_in_loops(e, access)) return scatter_in_loop(e, access, values);
     if (std::optional<NeighbourAccess> near = store_of_neighbours(e, access))
-        choose(
-            e, near->condition,
+        e.if_else_list(
+            near->condition,
             [&]() -> ValueList { return store_planned(e, near->access, near->plan, values), ValueList(); },
             [&]() -> ValueList { return store_near(e, access, values), ValueList(); }, neighbour_odds);
     else
