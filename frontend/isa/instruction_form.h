@@ -49,6 +49,8 @@ enum class Effects : std::uint32_t {
     /// Lane by lane its work would be done anew for each (a matrix product), or its answer would tell less of the warp
     /// (activemask), so even quick code runs it as whole warps.
     whole_warp = 1 << 12,
+    /// In rows only, instead of `pure`: FormInfo::rounds.
+    rounds = 1 << 13,
 };
 constexpr Effects operator|(Effects a, Effects b) {
     return Effects(std::uint32_t(a) | std::uint32_t(b));
@@ -94,6 +96,7 @@ struct FormInfo {
     std::string_view syntax; ///< as in the row
     std::span<const OperandInfo> operands;
     Effects effects;
+    bool rounds; ///< the result is a floating-point sum, product, quotient or root
     ShapeRule shape;
     bool lowered;                        ///< has a handler in translator/lower
     std::string_view unsupported_reason; ///< why not, when !lowered

@@ -62,3 +62,16 @@ TEST_CASE("special registers: names to numbers and back") {
     CHECK(special_register_text(SpecialRegister::pm_64, 3) == "%pm3_64");
     CHECK(special_register_text(SpecialRegister::clock64, 0) == "%clock64");
 }
+
+TEST_CASE("instruction table: which results round") {
+    for (FormId id : {FormId::add_f32, FormId::fma_f64, FormId::mad_f32_legacy, FormId::div_approx, FormId::sqrt_approx,
+                      FormId::rcp_approx_f64, FormId::mul_bf16, FormId::fma_f32_mixed, FormId::sub_f32x2})
+        CHECK(form_info(id).rounds);
+    for (FormId id : {FormId::add_int, FormId::mad_lo, FormId::neg_f32, FormId::min_f64, FormId::copysign, FormId::mov})
+        CHECK(!form_info(id).rounds);
+    // It says nothing about effects.
+    for (const FormInfo& info : all_forms()) {
+        CHECK(!any(info.effects, Effects::rounds));
+        if (info.rounds) CHECK(info.effects == Effects::pure);
+    }
+}

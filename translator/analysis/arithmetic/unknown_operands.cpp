@@ -68,7 +68,7 @@ private:
         // The source operands, as far as they are single ones.
         Secret best = Secret::none, worst = Secret::whole;
         unsigned unknown = 0, known = 0;
-        const auto info = ptx::form_info(inst.form);
+        const ptx::FormInfo& info = ptx::form_info(inst.form);
         for (unsigned i = 0; i < inst.operand_count; ++i) {
             const ptx::Operand& operand = inst.operands[i];
             if (operand.kind == ptx::Operand::Kind::none || operand.kind == ptx::Operand::Kind::sink) continue;
@@ -77,14 +77,12 @@ private:
             best = std::max(best, secret), worst = std::min(worst, secret);
             ++(secret == Secret::none ? known : unknown);
         }
-        const bool rounds = ptx::is_float(inst.types[0]) && (name == "add" || name == "sub" || name == "mul" ||
-                                                             name == "fma" || name == "mad" || name == "div");
-        if (rounds) return best == Secret::none ? Secret::none : Secret::whole;
+        // Of packed ones a half may be known.
+        if (info.rounds && ptx::is_float(inst.types[0])) return best == Secret::none ? Secret::none : Secret::whole;
         if (name == "mov") { // halves of a value of which bits are known may be
             const bool parts = inst[ptx::Role::d].kind == ptx::Operand::Kind::vector;
             return parts && best == Secret::some ? Secret::none : best;
         }
-        if (name == "sqrt" || name == "rcp") return best == Secret::none ? Secret::none : Secret::whole;
         if (name == "cvt") return best == Secret::whole ? Secret::some : Secret::none; // it may leave known bits only
         if (name == "neg" || name == "abs") return std::min(best, Secret::some);
         const bool with_constant = unknown == 1 && known == 1;
