@@ -99,6 +99,9 @@ struct Operand {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     std::uint64_t value = 0; ///< immediate bits, or signed byte offset of an address
+
+    bool has_elements() const { return kind == Kind::vector || kind == Kind::list; }
+    std::uint32_t element_count() const { return has_elements() ? count : 1; }
 };
 
 /// One instruction of a body. operands[i] plays the role form_info(form).operands[i].role; an optional operand that was

@@ -21,7 +21,7 @@ template <typename Inst, typename Pool, typename Fn> void for_each_register(Inst
             fn(operand, is_definition);
         } else if (operand.kind == Kind::address) {
             if (operand.base == Operand::Base::reg) fn(operand, false);
-        } else if (operand.kind == Kind::vector || operand.kind == Kind::list) {
+        } else if (operand.has_elements()) {
             for (std::uint32_t i = 0; i < operand.count; ++i)
                 if (pool[operand.first + i].kind == Kind::reg) fn(pool[operand.first + i], is_definition);
         }

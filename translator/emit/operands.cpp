@@ -49,8 +49,7 @@ llvm::Value* GraphEmitter::lane_numbers(llvm::Type* scalar) {
 }
 
 const Operand& GraphEmitter::element(const Operand& operand, unsigned index) {
-    if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list)
-        return graph_.pool.at(operand.first + index);
+    if (operand.has_elements()) return graph_.pool.at(operand.first + index);
     return operand;
 }
 

@@ -85,7 +85,7 @@ public:
     /// The operand at its type (operand.type): registers that are wider are truncated, bit-cast between classes as
     /// needed. Predicates honour `!`. Immediates, special registers and addresses of variables and functions too.
     virtual LaneValue read(const ptx::Operand& operand) = 0;
-    /// Element `index` of a vector/list/predicate_pair operand.
+    /// Element `index` of an operand that has elements; of others, the operand itself.
     virtual const ptx::Operand& element(const ptx::Operand& operand, unsigned index) = 0;
     /// As a full vector <W x T> whatever the shape.
     llvm::Value* lanes(const ptx::Operand& operand) { return broadcast(read(operand)); }

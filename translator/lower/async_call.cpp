@@ -29,7 +29,7 @@ void AsyncCallBuffer::set_words(unsigned offset, const Operand& operand) {
 
 void AsyncCallBuffer::set_list(unsigned offset, const Operand& list, unsigned most) {
     constexpr unsigned lanes_bytes = sizeof(AsyncCall::size);
-    for (unsigned i = 0; i < std::min(element_count(list), most); ++i)
+    for (unsigned i = 0; i < std::min(list.element_count(), most); ++i)
         set_words(offset + i * lanes_bytes, e_.element(list, i));
 }
 

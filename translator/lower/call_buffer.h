@@ -11,14 +11,6 @@
 
 namespace ptarmigan::translator::lower {
 
-inline bool has_elements(const ptx::Operand& operand) {
-    return operand.kind == ptx::Operand::Kind::vector || operand.kind == ptx::Operand::Kind::list;
-}
-/// 1 of an operand that is none.
-inline unsigned element_count(const ptx::Operand& operand) {
-    return has_elements(operand) ? operand.count : 1;
-}
-
 class CallBuffer {
 public:
     /// Of the function's own.

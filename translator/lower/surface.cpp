@@ -38,7 +38,7 @@ void set_data(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) 
     const Operand& c = inst[Role::c];
     for (unsigned i = 0; i < inst.vector_size; ++i) {
         Value* bits = to_bits(ir, e.lanes(e.element(c, i)));
-        if (i > 0 && !has_elements(c)) bits = llvm::Constant::getNullValue(bits->getType());
+        if (i > 0 && !c.has_elements()) bits = llvm::Constant::getNullValue(bits->getType());
         if (!wide) {
             call.store(offsetof(TextureCall, data), i, bits);
             continue;
@@ -65,7 +65,7 @@ void suld(WarpEmitter& e, const Instruction& inst) {
     set_place(e, call, inst);
     call.run();
     const Operand& d = inst[Role::d];
-    const unsigned registers = element_count(d);
+    const unsigned registers = d.element_count();
     for (unsigned i = 0; i < registers; ++i) {
         const Operand& element = e.element(d, i);
         if (element.kind == Operand::Kind::sink) continue;

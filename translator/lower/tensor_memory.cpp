@@ -176,7 +176,7 @@ void tmem_relinquish(WarpEmitter& e, const Instruction& inst) {
 void tmem_load(WarpEmitter& e, const Instruction& inst) {
     meet_in_warp(e);
     const Operand& registers = inst[Role::d];
-    const unsigned count = element_count(registers);
+    const unsigned count = registers.element_count();
     const TensorMemoryReduction reduction = reduction_of(inst);
     Registers data(e, count + (reduction != TensorMemoryReduction::none));
     {
@@ -199,7 +199,7 @@ void tmem_load(WarpEmitter& e, const Instruction& inst) {
 void tmem_store(WarpEmitter& e, const Instruction& inst) {
     meet_in_warp(e);
     const Operand& registers = inst[Role::b];
-    const unsigned count = element_count(registers);
+    const unsigned count = registers.element_count();
     Registers data(e, count);
     for (unsigned i = 0; i < count; ++i) data.set(i, e.element(registers, i));
     TensorMemoryBuffer call(e, inst, TensorMemoryOperation::store);
@@ -261,7 +261,7 @@ void tmem_multiply(WarpEmitter& e, const Instruction& inst) {
         call.add_flags(TensorMemoryCall::has_lanes);
         for (unsigned i = 0; i < 8; ++i)
             call.set_words(offsetof(TensorMemoryCall, lanes) + i * array_bytes,
-                           i < element_count(lanes) ? e.element(lanes, i) : Operand{});
+                           i < lanes.element_count() ? e.element(lanes, i) : Operand{});
     }
     call.run();
 }

@@ -48,7 +48,7 @@ Value* first_sample(WarpEmitter& e, const Instruction& inst) {
 void convert_coordinates(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) {
     const Operand& list = inst[Role::c];
     const unsigned first = inst.has(Word::a1d) || inst.has(Word::a2d) || inst.has(Word::acube) ? 1 : 0;
-    const unsigned count = std::min(element_count(list), 4u);
+    const unsigned count = std::min(list.element_count(), 4u);
     for (unsigned i = first; i < count; ++i) {
         const Operand& element = e.element(list, i);
         if (element.kind != Operand::Kind::sink)

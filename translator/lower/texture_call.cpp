@@ -34,7 +34,7 @@ void TextureCallBuffer::store(unsigned offset, unsigned index, Value* lanes) {
 }
 
 void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigned most, unsigned first) {
-    const unsigned count = has_elements(list) ? std::min(list.count - first, most) : 1;
+    const unsigned count = list.has_elements() ? std::min(list.count - first, most) : 1;
     for (unsigned i = 0; i < count; ++i) {
         const Operand& element = e_.element(list, first + i);
         if (element.kind != Operand::Kind::sink) store(offset, i, e_.lanes(element));

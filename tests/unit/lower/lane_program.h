@@ -66,7 +66,7 @@ public:
     llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) override;
     LaneValue read(const ptx::Operand& operand) override;
     const ptx::Operand& element(const ptx::Operand& operand, unsigned index) override {
-        return pool.at(operand.first + index);
+        return operand.has_elements() ? pool.at(operand.first + index) : operand;
     }
     /// Register n goes to output slot n.
     void write(const ptx::Operand& destination, const LaneValue& value) override;

@@ -63,7 +63,7 @@ private:
         key.push_back(std::uint64_t(operand.kind) | std::uint64_t(operand.base) << 8 |
                       std::uint64_t(operand.scope) << 16 | std::uint64_t(operand.negated) << 24 |
                       std::uint64_t(operand.type) << 32 | std::uint64_t(operand.component) << 40);
-        if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list) {
+        if (operand.has_elements()) {
             key.push_back(operand.count);
             for (std::uint32_t i = 0; i < operand.count; ++i) add(key, graph_.pool[operand.first + i], is_destination);
             return;

@@ -189,7 +189,7 @@ FlatFunction Flattener::run(FunctionId function) {
 
 std::vector<Operand> Flattener::elements(const Instance& instance, const Operand& list) const {
     if (list.kind == Operand::Kind::none) return {};
-    if (list.kind != Operand::Kind::list && list.kind != Operand::Kind::vector) return {list};
+    if (!list.has_elements()) return {list};
     auto first = instance.body->operand_pool.begin() + list.first;
     return {first, first + list.count};
 }
@@ -219,7 +219,7 @@ Operand Flattener::rename(const Instance& instance, Operand operand, const ptx::
         } else {
             unsupported(inst.location, "variable '" + variable.name + "' of a function body in this state space");
         }
-    } else if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list) {
+    } else if (operand.has_elements()) {
         std::vector<Operand> renamed;
         for (const Operand& element : elements(instance, operand)) renamed.push_back(rename(instance, element, inst));
         operand.first = std::uint32_t(graph_.pool.size());

@@ -211,7 +211,7 @@ private:
     void for_elements(const ptx::Instruction& inst, const std::function<void(const Operand&)>& see) const {
         for (unsigned i = 0; i < inst.operand_count; ++i) {
             const Operand& operand = inst.operands[i];
-            if (operand.kind == Operand::Kind::list || operand.kind == Operand::Kind::vector)
+            if (operand.has_elements())
                 for (std::uint32_t e = operand.first; e < operand.first + operand.count; ++e) see(graph_.pool[e]);
         }
     }

@@ -119,7 +119,7 @@ void Promotion::collect(const GraphInstruction& instruction) {
     const ptx::Instruction& inst = instruction.inst;
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         const Operand& operand = inst.operands[i];
-        if (operand.kind == Operand::Kind::list || operand.kind == Operand::Kind::vector) {
+        if (operand.has_elements()) {
             for (std::uint32_t e = operand.first; e < operand.first + operand.count; ++e)
                 if (names_storage(graph_.pool[e])) usage_[graph_.pool[e].index].passed = true;
             continue;
@@ -277,7 +277,7 @@ void Promotion::rewrite_block(Block& block) {
         for (unsigned i = 0; i < inst.operand_count; ++i) {
             Operand& operand = inst.operands[i];
             rewrite_operand(operand);
-            if (operand.kind == Operand::Kind::list || operand.kind == Operand::Kind::vector)
+            if (operand.has_elements())
                 for (std::uint32_t e = operand.first; e < operand.first + operand.count; ++e)
                     rewrite_operand(graph_.pool[e]);
         }

@@ -19,7 +19,7 @@ GraphInstruction Copies::copy(const GraphInstruction& instruction) {
     GraphInstruction result = instruction;
     for (unsigned i = 0; i < result.inst.operand_count; ++i) {
         Operand& operand = result.inst.operands[i];
-        if (operand.kind != Operand::Kind::vector && operand.kind != Operand::Kind::list) continue;
+        if (!operand.has_elements()) continue;
         const std::uint32_t first = operand.first;
         operand.first = std::uint32_t(graph_.pool.size());
         for (std::uint32_t e = 0; e < operand.count; ++e) {

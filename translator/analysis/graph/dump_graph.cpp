@@ -99,7 +99,7 @@ std::string instruction_text(const FunctionGraph& graph, const GraphInstruction&
             if (o.kind == Operand::Kind::reg) shapes += " " + to_string(graph, graph.values[o.index].shape);
         };
         add(inst.operands[i]);
-        if (inst.operands[i].kind == Operand::Kind::vector || inst.operands[i].kind == Operand::Kind::list)
+        if (inst.operands[i].has_elements())
             for (std::uint32_t e = 0; e < inst.operands[i].count; ++e) add(graph.pool[inst.operands[i].first + e]);
     }
     if (!instruction.previous.empty()) {

@@ -13,7 +13,7 @@ FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instru
         if (!infos[i].is_destination) continue;
         const ptx::Operand& operand = inst.operands[i];
         if (operand.kind == Kind::reg) result.push_back(operand.index);
-        if (operand.kind != Kind::vector && operand.kind != Kind::list) continue;
+        if (!operand.has_elements()) continue;
         for (std::uint32_t element = operand.first; element < operand.first + operand.count; ++element)
             if (graph.pool[element].kind == Kind::reg) result.push_back(graph.pool[element].index);
     }

@@ -132,7 +132,7 @@ void GraphVerifier::check_operand(BlockId id, const ptx::Operand& operand) const
     using Operand = ptx::Operand;
     bool variable = operand.kind == Operand::Kind::variable ||
                     (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable);
-    if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list)
+    if (operand.has_elements())
         require(std::size_t(operand.first) + operand.count <= graph_.pool.size(), id, "pool range");
     if (!variable) return;
     require(operand.scope != ptx::VariableScope::body, id, "variable of a body scope");
@@ -154,7 +154,7 @@ void GraphVerifier::check_instruction(BlockId id, const GraphInstruction& instru
     require(!guarded || !(is_call(inst) || is_cta_barrier(inst)), id, "guarded call or barrier");
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         check_operand(id, inst.operands[i]);
-        if (inst.operands[i].kind == ptx::Operand::Kind::list || inst.operands[i].kind == ptx::Operand::Kind::vector)
+        if (inst.operands[i].has_elements())
             for (std::uint32_t e = 0; e < inst.operands[i].count; ++e)
                 check_operand(id, graph_.pool[inst.operands[i].first + e]);
     }

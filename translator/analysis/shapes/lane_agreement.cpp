@@ -147,7 +147,7 @@ private:
         if (spans_.empty()) return false;
         for (const GraphInstruction* needed : needed_)
             for (const Operand& operand : needed->inst.operands) {
-                if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list)
+                if (operand.has_elements())
                     for (std::uint32_t e = 0; e < operand.count; ++e)
                         if (graph_.pool[operand.first + e].kind == Operand::Kind::special) return false;
                 if (operand.kind == Operand::Kind::special && !is_of_thread_0(operand) &&
