@@ -6,7 +6,7 @@
 #include "translator/emit/warp_emitter.h"
 #include "translator/jit/image.h"
 #include "translator/kernel_abi.h"
-#include "translator/llvm/hoist_from_steps.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/MDBuilder.h>
@@ -221,8 +221,7 @@ private:
         llvm::Value* next = ir.CreateCall(functions_[0], all);
         llvm::Value* following = ir.CreateAdd(number, ir.getInt32(1), "", true, true);
         number->addIncoming(following, ir.GetInsertBlock());
-        ir.CreateCondBr(ir.CreateICmpULT(following, row_.count), loop, after)
-            ->setMetadata(steps_metadata, llvm::MDNode::get(context, {}));
+        mark_step_loop(*ir.CreateCondBr(ir.CreateICmpULT(following, row_.count), loop, after));
         ir.SetInsertPoint(after);
         return next;
     }
@@ -320,7 +319,7 @@ private:
         round->addIncoming(following, latch);
         llvm::BranchInst* round_end =
             ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
-        if (!takes_turns) round_end->setMetadata(steps_metadata, llvm::MDNode::get(context, {}));
+        if (!takes_turns) mark_step_loop(*round_end);
         if (takes_turns) {
             ir.SetInsertPoint(again);
             llvm::BasicBlock* back = again;

@@ -2,6 +2,7 @@
 #include "translator/llvm/hoist_from_steps.h"
 
 #include "translator/kernel_abi.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -243,11 +244,6 @@ private:
     llvm::SmallVector<llvm::Instruction*, 32> writes_;
     llvm::SmallSetVector<llvm::BasicBlock*, 8> begins_; ///< blocks that each round runs through first
 };
-
-bool is_step_loop(const llvm::Loop& loop) {
-    const llvm::BasicBlock* latch = loop.getLoopLatch();
-    return latch && latch->getTerminator()->getMetadata(steps_metadata);
-}
 
 } // namespace
 

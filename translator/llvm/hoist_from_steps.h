@@ -8,10 +8,8 @@
 
 namespace ptarmigan::translator {
 
-/// Marks the branch back of a loop that runs step after step, with no barrier inside: metadata.
-inline constexpr const char* steps_metadata = "ptarmigan.steps";
-
-/// Moves vectors that such a loop loads, and nothing in it may write, in front of it, as far as registers last.
+/// Moves vectors that a loop over steps (step_loops.h) loads, and nothing in it may write, in front of it, as far as
+/// registers last.
 struct HoistFromSteps : llvm::PassInfoMixin<HoistFromSteps> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 };

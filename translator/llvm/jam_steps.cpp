@@ -2,8 +2,8 @@
 #include "translator/llvm/jam_steps.h"
 
 #include "translator/kernel_abi.h"
-#include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/rare_steps.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -564,8 +564,7 @@ llvm::PreservedAnalyses JamSteps::run(llvm::Function& function, llvm::FunctionAn
     llvm::SmallPtrSet<const RareSteps*, 4> jammed;
     std::vector<std::unique_ptr<StepLoop>> with_rare;
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-        const llvm::BasicBlock* latch = loop->getLoopLatch();
-        if (!latch || !latch->getTerminator()->getMetadata(steps_metadata)) continue;
+        if (!is_step_loop(*loop)) continue;
         const auto parted =
             llvm::find_if(rare, [&](const RareSteps& steps) { return steps.usual == loop->getHeader(); });
         const RareSteps* steps = parted == rare.end() ? nullptr : &*parted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/join_column_stores.h"
 
-#include "translator/llvm/hoist_from_steps.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/DomTreeUpdater.h>
@@ -256,8 +256,7 @@ llvm::PreservedAnalyses JoinColumnStores::run(llvm::Function& function, llvm::Fu
     auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
     std::vector<llvm::Loop*> of_steps;
     for (llvm::Loop* loop : loops.getLoopsInPreorder())
-        if (loop->getLoopLatch() && loop->getLoopLatch()->getTerminator()->getMetadata(steps_metadata))
-            of_steps.push_back(loop);
+        if (is_step_loop(*loop)) of_steps.push_back(loop);
     if (of_steps.empty()) return llvm::PreservedAnalyses::all();
     const auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     const auto lanes = unsigned(

@@ -8,7 +8,7 @@
 
 namespace ptarmigan::translator {
 
-/// Of loops over steps (hoist_from_steps.h) in which nothing else touches those places.
+/// Of loops over steps (step_loops.h) in which nothing else touches those places.
 struct JoinColumnStores : llvm::PassInfoMixin<JoinColumnStores> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 };

@@ -3,9 +3,9 @@
 
 #include "translator/kernel_abi.h"
 #include "translator/llvm/cta_places.h"
-#include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/known_words.h"
 #include "translator/llvm/long_code.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/DepthFirstIterator.h>
@@ -37,11 +37,6 @@ namespace {
 constexpr std::size_t most_written = 6000, most_visited = 60000;
 /// A load whose words would come out of more registers stays one.
 constexpr unsigned most_sources = 4;
-
-bool is_step_loop(const llvm::Loop& loop) {
-    const llvm::BasicBlock* latch = loop.getLoopLatch();
-    return latch && latch->getTerminator()->getMetadata(steps_metadata);
-}
 
 class StepLine {
 public:

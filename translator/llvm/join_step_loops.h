@@ -8,7 +8,7 @@
 
 namespace ptarmigan::translator {
 
-/// Writes loops over steps (hoist_from_steps.h) that follow each other out as one straight line, where nothing but the
+/// Writes loops over steps (step_loops.h) that follow each other out as one straight line, where nothing but the
 /// step's number decides what they do and which places they access, and hands words from store to load in registers: a
 /// load of words of other vectors becomes a permutation of these. What is written again before it is read is not
 /// stored. The order of steps and barriers is the order of the line, so nothing changes but where words are.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/phase_rounds.h"
 
-#include "translator/llvm/hoist_from_steps.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -27,8 +27,7 @@ public:
     bool find_regions(LoopInfo& loops, ScalarEvolution& evolution) {
         BasicBlock* last = rounds_.loads->last;
         Loop* loop = rounds_.loop = loops.getLoopFor(last);
-        if (!loop || loop->getLoopLatch() != last || loop->getExitingBlock() != last ||
-            !last->getTerminator()->getMetadata(steps_metadata))
+        if (!loop || loop->getLoopLatch() != last || loop->getExitingBlock() != last || !is_step_loop(*loop))
             return false;
         rounds_.number = loop->getCanonicalInductionVariable();
         rounds_.steps = evolution.getSmallConstantTripCount(loop);

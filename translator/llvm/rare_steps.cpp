@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/rare_steps.h"
 
-#include "translator/llvm/hoist_from_steps.h"
+#include "translator/llvm/step_loops.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -134,8 +134,7 @@ private:
 std::vector<RareSteps> part_rare_steps(LoopInfo& loops, function_ref<bool(BasicBlock&)> wanted) {
     std::vector<RareSteps> found;
     for (Loop* loop : loops.getLoopsInPreorder()) {
-        const BasicBlock* latch = loop->getLoopLatch();
-        if (!latch || !latch->getTerminator()->getMetadata(steps_metadata)) continue;
+        if (!is_step_loop(*loop)) continue;
         Parts parts(*loop);
         if (wanted(*loop->getHeader()) && parts.fits()) found.push_back(parts.part());
     }
