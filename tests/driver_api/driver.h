@@ -46,6 +46,13 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr*, std::size_t*, std::size_t, std::size_t
 CUresult cuMemFree_v2(CUdeviceptr);
 CUresult cuMemGetInfo_v2(std::size_t*, std::size_t*);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr*, std::size_t*, CUdeviceptr);
+CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long);
+CUresult cuMemAddressFree(CUdeviceptr, std::size_t);
+CUresult cuMemCreate(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long);
+CUresult cuMemRelease(CUmemGenericAllocationHandle);
+CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long);
+CUresult cuMemUnmap(CUdeviceptr, std::size_t);
+CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
 CUresult cuMemHostAlloc(void**, std::size_t, unsigned);
 CUresult cuMemFreeHost(void*);
 CUresult cuMemHostRegister_v2(void*, std::size_t, unsigned);
