@@ -253,6 +253,11 @@ TEST_CASE("prefetch: what the CTA after the next begins with, in kernels with ba
                              "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4];";
     CHECK(planned(body + "bar.sync 0; st.global.f32 [%rd4], %f1; ret;", {256, 1, 1}, 32) == std::vector<int>{2048});
     CHECK(planned(body + "st.global.f32 [%rd4], %f1; ret;", {256, 1, 1}, 32).empty());
+    // two rows of the block's threads: those of the CTA after the next lie two CTAs of four rows away
+    const std::string rows = "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; shl.b32 %r3, %r1, 10; add.u32 %r4, %r3, %r2;"
+                             "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+1024];"
+                             "bar.sync 0; st.global.f32 [%rd4], %f1; st.global.f32 [%rd4+1024], %f2; ret;";
+    CHECK(planned(rows, {256, 1, 1}, 32) == std::vector<int>{8192, 8192});
 }
 
 TEST_CASE("prefetch: structures that a CTA reads word by word, and what it writes before fences", "[prefetch]") {
@@ -264,6 +269,9 @@ TEST_CASE("prefetch: structures that a CTA reads word by word, and what it write
     CHECK(planned(body + "bar.sync 0; fence.acq_rel.gpu;" + end, {256, 1, 1}, 32) == std::vector<int>{8192});
     CHECK(planned(body + "membar.gl;" + end, {256, 1, 1}, 32).empty());
     CHECK(planned(body + "bar.sync 0;" + end, {16, 16, 1}, 32).empty());
+    // other structures by the same address
+    const std::string further = "ld.global.f32 %f3, [%rd4+4096]; ld.global.f32 %f4, [%rd4+4100]; st.global.f32 [%rd4+8], %f3; st.global.f32 [%rd4+12], %f4;";
+    CHECK(planned(body + further + "bar.sync 0;" + end, {256, 1, 1}, 32) == std::vector<int>{8192, 8192});
 }
 
 TEST_CASE("prefetch: where lanes go one by one, rounds ahead too", "[prefetch]") {

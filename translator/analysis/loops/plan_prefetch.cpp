@@ -9,6 +9,7 @@
 // 34 to 40, 4 22 to 38, 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
 #include "translator/analysis/loops/plan_prefetch.h"
 
+#include "frontend/isa/special_registers.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/loops/loop_strides.h"
@@ -48,6 +49,8 @@ constexpr std::size_t most_pieces_far_ahead = 5;
 constexpr std::int64_t short_row = 256;
 /// Of an array of structures, of which a CTA is taken to read all.
 constexpr std::int64_t longest_structure = 16;
+/// What lies further away is no piece next to a CTA's own.
+constexpr std::int64_t longest_cta = 1 << 20;
 
 /// Whatever the program computes: the least integer has no absolute value.
 bool is_shorter(std::int64_t distance, std::int64_t limit) {
@@ -214,7 +217,7 @@ private:
             const bool is_row = shape_.ntid[1] * shape_.ntid[2] > 1;
             const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
             if (is_row ? row <= short_row : meets_barriers_)
-                instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * row);
+                instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * to_next_cta(inst, row));
             else if (!is_row && inst.vector_size > 1)
                 instruction.prefetch.ahead = std::int32_t(bytes_ahead_by_stride);
             return;
@@ -235,15 +238,29 @@ private:
             instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
     }
 
+    /// Bytes from what a CTA reads to what the next one does: a row of the block's threads, or all that the CTA reads,
+    /// if that is more rows than one.
+    std::int64_t to_next_cta(const ptx::Instruction& inst, std::int64_t row) const {
+        const std::optional<LinearSum> sum = strides_.sums().of(inst[ptx::Role::a], no_loop);
+        if (!sum) return row;
+        const auto x = sum->terms.find(
+            {LinearSum::Term::Kind::special, std::uint32_t(ptx::SpecialRegister::ctaid), /*component=*/0});
+        return x != sum->terms.end() && is_shorter(x->second, longest_cta) ? x->second : row;
+    }
+
     /// The first load of a structure asks for all of it.
     void plan_structures(GraphInstruction& instruction, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
         const std::int64_t bytes = structure_of(graph_, inst);
         if (bytes == 0 || loop != no_loop || !meets_barriers_ || shape_.ntid[1] * shape_.ntid[2] != 1) return;
-        const ValueId base = inst[ptx::Role::a].index;
-        if (std::find(structures_.begin(), structures_.end(), base) != structures_.end()) return;
-        structures_.push_back(base);
-        instruction.prefetch.ahead = std::int32_t(ctas_ahead_ * bytes * std::int64_t(shape_.ntid[0]));
+        const Operand& place = inst[ptx::Role::a];
+        const auto is_part = [&](const Operand* first) {
+            return first->index == place.index && is_shorter(std::int64_t(place.value - first->value), bytes);
+        };
+        if (std::any_of(structures_.begin(), structures_.end(), is_part)) return;
+        structures_.push_back(&place);
+        instruction.prefetch.ahead =
+            std::int32_t(ctas_ahead_ * to_next_cta(inst, bytes * std::int64_t(shape_.ntid[0])));
     }
 
     /// Where CTAs run in rows, whole lines of memory come by, and those of the rows above have come already: only the
@@ -381,8 +398,8 @@ private:
         GraphInstruction* instruction;
         LinearSum sum;
     };
-    std::vector<RowLoad> row_loads_;  ///< of the block at hand, that ask
-    std::vector<ValueId> structures_; ///< of the block at hand, likewise: addresses
+    std::vector<RowLoad> row_loads_;         ///< of the block at hand, that ask
+    std::vector<const Operand*> structures_; ///< of the block at hand, likewise: addresses
     bool meets_barriers_ = false, waits_for_stores_ = false;
     std::int64_t ctas_ahead_ = 2;
 };

@@ -20,9 +20,10 @@
 //   neighbours, in kernels with barriers in any. In loops the next warp's piece.
 //   * many lanes, loops with a near stride in kernels with barriers, which sum up rows: a page ahead. Rows are a few
 //   rounds long, too short for the CPU to see a stream.
-//   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement. A CTA that sums or
-//   sorts what it has read is long at that, and begins with misses otherwise. Likewise lines of structures of which it
-//   reads each word by a statement of its own; and, where a fence waits until all stores are done, what it writes.
+//   * many lanes, kernels with barriers: what the CTA after the next reads with the same statement, as far away as
+//   %ctaid.x says, else a row of the block's threads. A CTA that sums or sorts what it has read is long at that, and
+//   begins with misses otherwise. Likewise lines of structures of which it reads each word by a statement of its own;
+//   and, where a fence waits until all stores are done, what it writes.
 #pragma once
 
 #include "translator/analysis/graph/function_graph.h"
