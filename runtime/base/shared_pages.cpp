@@ -16,6 +16,7 @@ namespace ptarmigan::runtime {
 namespace {
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+constexpr int inaccessible = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE; ///< flags for addresses alone
 
 std::mutex move_mutex; ///< one move at a time
 /// What is being moved, for signal handlers; the end is 0 while nothing is.
@@ -71,15 +72,16 @@ bool read_shared_file(int file, std::size_t& size, FileNote& note) {
     return pread(file, &note, sizeof note, static_cast<off_t>(size)) == sizeof note;
 }
 
-std::uintptr_t take_addresses(std::size_t size, std::size_t alignment, std::uintptr_t wish) {
-    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    if (wish != 0 && wish % alignment == 0) {
-        void* there = mmap(pointer(wish), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
-        if (there == pointer(wish)) return wish;
-        if (there != MAP_FAILED) munmap(there, size); // an old kernel takes it for a hint
-    }
+bool take_addresses_at(std::uintptr_t address, std::size_t size) {
+    void* there = mmap(pointer(address), size, PROT_NONE, inaccessible | MAP_FIXED_NOREPLACE, -1, 0);
+    if (there == pointer(address)) return true;
+    if (there != MAP_FAILED) munmap(there, size); // an old kernel takes it for a hint
+    return false;
+}
+
+std::uintptr_t take_addresses(std::size_t size, std::size_t alignment) {
     if (size > SIZE_MAX - alignment) return 0;
-    void* base = mmap(nullptr, size + alignment, PROT_NONE, flags, -1, 0);
+    void* base = mmap(nullptr, size + alignment, PROT_NONE, inaccessible, -1, 0);
     if (base == MAP_FAILED) return 0;
     const auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + size + alignment;
     const std::uintptr_t aligned = (begin + alignment - 1) / alignment * alignment;
@@ -89,7 +91,7 @@ std::uintptr_t take_addresses(std::size_t size, std::size_t alignment, std::uint
 }
 
 std::uintptr_t map_shared(std::uintptr_t at, std::size_t size, int file, std::size_t offset, int protection) {
-    const std::uintptr_t place = at ? at : take_addresses(size, huge_page, 0);
+    const std::uintptr_t place = at ? at : take_addresses(size, huge_page);
     if (place == 0) return 0;
     void* mapped = mmap(pointer(place), size, protection, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset));
     if (mapped == MAP_FAILED) {
@@ -101,7 +103,7 @@ std::uintptr_t map_shared(std::uintptr_t at, std::size_t size, int file, std::si
 }
 
 void unmap_to_nothing(std::uintptr_t at, std::size_t size) {
-    mmap(pointer(at), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(pointer(at), size, PROT_NONE, inaccessible | MAP_FIXED, -1, 0);
 }
 
 bool move_to_file(std::uintptr_t at, std::size_t size, int file, int protection) {

@@ -41,8 +41,10 @@ bool read_shared_file(int file, std::size_t& size, FileNote& note);
 std::uintptr_t map_shared(std::uintptr_t at, std::size_t size, int file, std::size_t offset, int protection);
 /// Puts inaccessible addresses in place of a mapping.
 void unmap_to_nothing(std::uintptr_t at, std::size_t size);
-/// Inaccessible addresses, aligned to a power of two; at `wish` if that is free and not 0. 0 if there are none.
-std::uintptr_t take_addresses(std::size_t size, std::size_t alignment, std::uintptr_t wish);
+/// Inaccessible addresses, aligned to a power of two. 0 if there are none.
+std::uintptr_t take_addresses(std::size_t size, std::size_t alignment);
+/// Makes addresses inaccessible ones; false, and nothing has changed, if the process uses any of them.
+bool take_addresses_at(std::uintptr_t address, std::size_t size);
 
 /// Moves the process's own memory of [at, at + size) into the file and maps that there, with `protection` (the present
 /// one). Other threads may use the memory meanwhile: their writes wait, which needs the fault handlers to be in place

@@ -5,9 +5,9 @@
 #include "runtime/context/current_context.h"
 #include "runtime/context/printf_buffer.h"
 #include "runtime/context/refused_launch.h"
+#include "runtime/memory/address_pool.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/outside_writes.h"
-#include "runtime/memory/virtual_memory.h"
 #include "runtime/stream/stream.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ enum class Range : std::uint8_t { bad, device, pinned, pageable };
 /// Where device memory was, or may be, is no memory of the host's either: it is inaccessible.
 bool meets_device_range(const void* pointer, std::size_t size) {
     return AddressSpace::get().meets_reservation(address_of(pointer), size) ||
-           VirtualMemory::get().meets_reservation(address_of(pointer), size);
+           AddressPool::get().meets(address_of(pointer), size);
 }
 
 /// One end of a copy or fill for a device (an ordinal): `writes` if it is the target.

@@ -4,6 +4,7 @@
 #include "runtime/base/host_access.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "runtime/memory/address_pool.h"
 #include "runtime/memory/outside_writes.h"
 
 #include <sys/mman.h>
@@ -56,8 +57,12 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
     if (window == windows_.end()) {
         Window made;
         made.size = size;
-        made.base = map_shared(0, size, file.get(), 0, PROT_READ | PROT_WRITE);
+        made.base = AddressPool::get().take(size, AddressSpace::granule);
         if (made.base == 0) return Status::out_of_memory;
+        if (map_shared(made.base, size, file.get(), 0, PROT_READ | PROT_WRITE) == 0) {
+            AddressPool::get().give_back(made.base, size);
+            return Status::out_of_memory;
+        }
         HostAccess::protect(made.base, size, PROT_READ | PROT_WRITE);
         window = windows_.emplace(key, made).first;
     }
@@ -71,8 +76,7 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
     const Status status = AddressSpace::get().add(allocation);
     if (status != Status::success) {
         if (window->second.users == 0) {
-            HostAccess::forget(window->second.base, window->second.size);
-            munmap(reinterpret_cast<void*>(window->second.base), window->second.size);
+            unmap(window->second);
             windows_.erase(window);
         }
         return status;
@@ -83,13 +87,18 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
     return Status::success;
 }
 
+void ProcessMemory::unmap(const Window& window) {
+    HostAccess::forget(window.base, window.size);
+    unmap_to_nothing(window.base, window.size);
+    AddressPool::get().give_back(window.base, window.size);
+}
+
 void ProcessMemory::end(std::map<std::uintptr_t, Import>::iterator import) {
     const OutsideWrite ends; // of what is known of its contents
     static_cast<void>(AddressSpace::get().remove(import->first, MemoryKind::imported));
     const auto window = windows_.find({import->second.inode, import->second.context->device()});
     if (--window->second.users == 0) {
-        HostAccess::forget(window->second.base, window->second.size);
-        munmap(reinterpret_cast<void*>(window->second.base), window->second.size);
+        unmap(window->second);
         windows_.erase(window);
     }
     imports_.erase(import);

@@ -17,7 +17,7 @@ namespace ptarmigan::runtime {
 /// ordinal here, -1 for one that this process does not see.
 int ordinal_of_device(int number);
 
-/// One of the process. Thread-safe; its mutex comes before AddressSpace's.
+/// One of the process. Thread-safe; its mutex comes before AddressSpace's and AddressPool's.
 class ProcessMemory {
 public:
     static ProcessMemory& get();
@@ -45,6 +45,7 @@ private:
         const Context* context = nullptr;
     };
     ProcessMemory() = default;
+    static void unmap(const Window& window);
     void end(std::map<std::uintptr_t, Import>::iterator import);
 
     std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/memory/address_pool.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/memory/process_memory.h"
 
@@ -89,7 +90,7 @@ Status VirtualMemory::reserve(std::size_t size, std::size_t alignment, std::uint
     alignment = std::max(alignment, granularity);
     if (wish % alignment != 0 || alignment > address_end) return Status::invalid_value;
     if (wish >= address_end || size >= address_end || alignment >= address_end / 2) return Status::out_of_memory;
-    const std::uintptr_t place = take_addresses(size, alignment, wish);
+    const std::uintptr_t place = AddressPool::get().take(size, alignment, wish);
     if (place == 0) return Status::out_of_memory;
     std::lock_guard lock(mutex_);
     reservations_.emplace(place, size);
@@ -104,7 +105,7 @@ Status VirtualMemory::unreserve(std::uintptr_t address, std::size_t size) {
     const auto map = maps_.lower_bound(address);
     if (map != maps_.end() && map->first < address + size) return Status::invalid_value;
     reservations_.erase(found);
-    munmap(reinterpret_cast<void*>(address), size);
+    AddressPool::get().give_back(address, size);
     return Status::success;
 }
 
@@ -468,13 +469,6 @@ bool VirtualMemory::reservation(std::uintptr_t address, std::uintptr_t& begin, s
     return address - begin < size;
 }
 
-bool VirtualMemory::meets_reservation(std::uintptr_t address, std::size_t size) const {
-    std::lock_guard lock(mutex_);
-    const auto next = reservations_.upper_bound(address);
-    if (next != reservations_.begin() && address - std::prev(next)->first < std::prev(next)->second) return true;
-    return next != reservations_.end() && next->first - address < size;
-}
-
 const char* VirtualMemory::describe(std::uintptr_t address) const {
     std::lock_guard lock(mutex_);
     if (auto map = maps_.upper_bound(address); map != maps_.begin()) {
@@ -493,6 +487,8 @@ const char* VirtualMemory::describe(std::uintptr_t address) const {
         if (address - reservation->first < reservation->second)
             return "reserved (cuMemAddressReserve), but nothing is mapped there";
     }
+    if (AddressPool::get().meets(address, 1) && !AddressSpace::get().range(address, 1).known)
+        return "device memory that has been given back (cuMemAddressFree, cuIpcCloseMemHandle)";
     return nullptr;
 }
 

@@ -38,7 +38,7 @@ struct AccessWish {
     unsigned flags = 0; ///< CUmemAccess_flags
 };
 
-/// One of the process. Thread-safe; its mutex comes before AddressSpace's.
+/// One of the process. Thread-safe; its mutex comes before AddressSpace's and AddressPool's.
 class VirtualMemory {
 public:
     static constexpr std::size_t granularity = AddressSpace::granule;
@@ -86,8 +86,6 @@ public:
 
     /// The reservation that `address` lies in; false if in none.
     bool reservation(std::uintptr_t address, std::uintptr_t& begin, std::size_t& size) const;
-    /// Whether any byte of a range lies in a reservation, mapped or not.
-    bool meets_reservation(std::uintptr_t address, std::size_t size) const;
     /// What `address` is to a kernel that may not use it, for reports of faults: "reserved (cuMemAddressReserve),
     /// nothing is mapped there"; static text, null where there is nothing to say.
     const char* describe(std::uintptr_t address) const;

@@ -154,6 +154,18 @@ TEST_CASE("memory: what was freed or is only reserved is not taken for the host'
     check_refused(reserved + page, other, 16);
     CHECK(cuMemRelease(handle) == 0);
     CHECK(cuMemAddressFree(reserved, 4 * page) == 0);
+    check_refused(reserved, other, 16);
+    check_refused(reserved - 8, other, 16);
+    check_refused(reserved + 4 * page - 8, other, 2 * page);
+    // The host's memory never lies there, and it can be reserved again, alone or with what is beside it.
+    CUdeviceptr again = 0, beside = 0;
+    REQUIRE(cuMemAddressReserve(&again, 2 * page, 0, reserved + page, 0) == 0);
+    CHECK(again == reserved + page);
+    check_refused(again, other, 16);
+    REQUIRE(cuMemAddressReserve(&beside, 2 * page, 0, reserved, 0) == 0);
+    CHECK(beside != reserved);
+    CHECK(cuMemAddressFree(beside, 2 * page) == 0);
+    CHECK(cuMemAddressFree(again, 2 * page) == 0);
     CHECK(cuMemFree_v2(other) == 0);
 }
 

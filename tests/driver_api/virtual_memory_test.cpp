@@ -5,6 +5,7 @@
 #include "fault_child.h"
 
 #include <cstring>
+#include <unistd.h>
 #include <vector>
 
 extern "C" {
@@ -12,6 +13,8 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void*);
 CUresult cuMemExportToShareableHandle(void*, CUmemGenericAllocationHandle, int, unsigned long long);
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle*, void*, int);
 CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
+CUresult cuIpcCloseMemHandle(CUdeviceptr);
 }
 
 namespace {
@@ -195,7 +198,7 @@ TEST_CASE("virtual memory: allocations are shared while a kernel writes to them"
 
 namespace {
 
-std::string report_of_access(int flags, bool mapped, bool write) {
+std::string report_of_access(int flags, bool mapped, bool write, bool given_back = false) {
     return driver_test::said_by_child([&] {
         CUmodule module = nullptr;
         CUfunction kernel = nullptr;
@@ -221,6 +224,7 @@ std::string report_of_access(int flags, bool mapped, bool write) {
         if (cuMemAddressReserve(&at, page, 0, 0, 0)) return -1;
         if (mapped && (cuMemCreate(&handle, page, &properties, 0) || cuMemMap(at, page, 0, handle, 0))) return -1;
         if (mapped && flags && cuMemSetAccess(at, page, &access, 1)) return -1;
+        if (given_back && cuMemAddressFree(at, page)) return -1;
         at += 4096;
         unsigned value = 1;
         void* parameters[] = {&at, &value};
@@ -231,9 +235,52 @@ std::string report_of_access(int flags, bool mapped, bool write) {
 
 } // namespace
 
+namespace {
+
+/// Copies of 16 bytes at `at`, each way and with each kind of other end, are refused.
+bool are_copies_refused(CUdeviceptr at, CUdeviceptr other) {
+    char host[16]{};
+    for (const CUdeviceptr good : {other, reinterpret_cast<CUdeviceptr>(host)})
+        if (cuMemcpy(at, good, 16) != 1 || cuMemcpy(good, at, 16) != 1) return false;
+    auto* const bytes = reinterpret_cast<void*>(at);
+    return cuMemcpyHtoD_v2(other, bytes, 16) == 1 && cuMemcpyDtoH_v2(bytes, other, 16) == 1;
+}
+
+/// Another process's memory: what is opened can be copied, what lies beside it there and what is closed can't.
+int copy_closed() {
+    int handles[2], ends[2];
+    CUipcMemHandle handle{};
+    CUdeviceptr at = 0, other = 0;
+    if (pipe(handles) != 0 || pipe(ends) != 0) return -1;
+    if (fork() == 0) {
+        close(handles[0]), close(ends[1]);
+        CUdeviceptr first = 0;
+        if (driver_test::begin_on(0) && cuMemAlloc_v2(&first, 4096) == 0 && cuIpcGetMemHandle(&handle, first) == 0 &&
+            write(handles[1], &handle, sizeof handle) == ssize_t(sizeof handle))
+            static_cast<void>(!read(ends[0], &handle, 1)); // until the other is done
+        _exit(0);
+    }
+    close(handles[1]), close(ends[0]);
+    if (read(handles[0], &handle, sizeof handle) != ssize_t(sizeof handle)) return -2;
+    if (!driver_test::begin_on(0) || cuMemAlloc_v2(&other, 4096) != 0) return -3;
+    if (cuIpcOpenMemHandle_v2(&at, handle, 1) != 0) return -4;
+    if (cuMemcpy(other, at, 4096) != 0 || cuMemcpy(at, other, 4096) != 0) return -5;
+    if (!are_copies_refused(at + 4096, other) || !are_copies_refused(at + 4088, other)) return -6;
+    if (cuIpcCloseMemHandle(at) != 0) return -7;
+    return are_copies_refused(at, other) ? 0 : -8;
+}
+
+} // namespace
+
+TEST_CASE("fault: closed_memory", "[.]") {
+    using Catch::Contains;
+    CHECK_THAT(driver_test::said_by_child(copy_closed), Contains("code 0"));
+}
+
 TEST_CASE("fault: reserved_memory", "[.]") {
     using Catch::Contains;
     CHECK_THAT(report_of_access(0, false, true), Contains("code 700") && Contains("reserved (cuMemAddressReserve), but nothing is mapped there"));
+    CHECK_THAT(report_of_access(0, false, true, true), Contains("code 700") && Contains("device memory that has been given back"));
     CHECK_THAT(report_of_access(0, true, true), Contains("code 700") && Contains("mapped, but no access was set for the device (cuMemSetAccess)"));
     CHECK_THAT(report_of_access(1, true, true), Contains("code 700") && Contains("mapped for reading only (cuMemSetAccess)"));
     CHECK_THAT(report_of_access(1, true, false), Contains("code 0"));
