@@ -153,13 +153,15 @@ LaneValue stored_value(WarpEmitter& e, const ptx::Operand& operand) {
     if (!e.hides_stored_value() || e.options().optimization == Optimization::least) return value;
     return e.apply({value}, [&](Ir& ir, Values v) -> Value* {
         llvm::Type* const type = v[0]->getType();
-        const unsigned bits = type->getScalarSizeInBits();
-        if (bits != 32 && bits != 64) return v[0];
         const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-        const unsigned floats = (vector ? vector->getNumElements() : 1) * (bits / 32);
+        const unsigned bits = type->getScalarSizeInBits() * (vector ? vector->getNumElements() : 1);
+        const unsigned floats = (bits + 31) / 32;
         llvm::Type* const real = floats == 1 ? ir.getFloatTy() : llvm::FixedVectorType::get(ir.getFloatTy(), floats);
-        Value* const hidden =
-            ir.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {real}, {ir.CreateBitCast(v[0], real)});
+        llvm::Type* const whole = ir.getIntNTy(floats * 32);
+        Value* given = v[0];
+        if (bits != floats * 32) given = ir.CreateZExt(ir.CreateBitCast(given, ir.getIntNTy(bits)), whole);
+        Value* hidden = ir.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {real}, {ir.CreateBitCast(given, real)});
+        if (bits != floats * 32) hidden = ir.CreateTrunc(ir.CreateBitCast(hidden, whole), ir.getIntNTy(bits));
         return ir.CreateBitCast(hidden, type);
     });
 }

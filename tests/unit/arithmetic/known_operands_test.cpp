@@ -38,9 +38,17 @@ std::vector<Operands> crossed(const Operation& operation) {
 }
 
 /// How the operands become known: to the front end already, when memory has become registers, or to LLVM only, from a
-/// store before the load (of the same type, of two words, or of what is known early), early (what is x - x?) or late (by
-/// the bits of a number that may be set).
-enum class Way { constants, memory, stored, stored_words, stored_early, early, late };
+/// store before the load (of the same type, of two words, or of what is known early: itself, its words, its pieces of 16
+/// bits), early (what is x - x?) or late (by the bits of a number that may be set).
+enum class Way { constants, memory, stored, stored_words, stored_early, stored_early_words, stored_early_pair, stored_early_pieces, early, late };
+
+bool is_stored(Way way) {
+    return way >= Way::stored && way <= Way::stored_early_pieces;
+}
+
+bool is_early(Way way) {
+    return way >= Way::stored_early && way <= Way::early;
+}
 
 std::string hexadecimal(u64 number) {
     char digits[24];
@@ -62,6 +70,22 @@ std::string operand(Way way, const std::string& bits, unsigned k, u64 number) {
         const std::string words = "{%l" + std::to_string(k) + ", %h" + std::to_string(k) + "}";
         return "st.shared.v2.b32 " + shared + ", {" + hexadecimal(number & 0xffffffff) + ", " + hexadecimal(number >> 32) + "}; ld.shared.v2.b32 " + words + ", " + shared + "; mov.b64 " + x + ", " + words + "; ";
     }
+    case Way::stored_early_words:
+    case Way::stored_early_pair: {
+        const std::string l = "%l" + std::to_string(k), h = "%h" + std::to_string(k), above = "[s+" + std::to_string(8 * k + 4) + "]";
+        const std::string sums = "xor.b32 " + l + ", %w0, " + hexadecimal(number & 0xffffffff) + "; xor.b32 " + h + ", %w0, " + hexadecimal(number >> 32) + "; ";
+        const bool pair = way == Way::stored_early_pair;
+        return sums + (pair ? "st.shared.v2.b32 " + shared + ", {" + l + ", " + h + "}; " : "st.shared.b32 " + shared + ", " + l + "; st.shared.b32 " + above + ", " + h + "; ") + load;
+    }
+    case Way::stored_early_pieces: {
+        std::string sums, pieces;
+        for (unsigned piece = 0; piece < 4; ++piece) {
+            const std::string q = "%q" + std::to_string(4 * k + piece);
+            sums += "xor.b16 " + q + ", %zero16, " + hexadecimal(number >> 16 * piece & 0xffff) + "; ";
+            pieces += (piece ? ", " : "") + q;
+        }
+        return sums + "st.shared.v4.b16 " + shared + ", {" + pieces + "}; " + load;
+    }
     default: return sum;
     }
 }
@@ -69,9 +93,9 @@ std::string operand(Way way, const std::string& bits, unsigned k, u64 number) {
 /// A kernel whose thread i does the operation on the i-th operands, all of them written out.
 std::string written_out(const Operation& operation, const std::vector<Operands>& all, Way way) {
     const std::string bits = std::to_string(operation.a);
-    std::string text = "{ .reg .b" + bits + " %x<3>, %zero; .reg .b" + std::to_string(operation.d) + " %y; .local .align 8 .b8 m[24]; .shared .align 8 .b8 s[24]; .reg .b32 %l<3>, %h<3>; ";
-    text += way == Way::early || way == Way::stored_early ? "sub.u32 %w0, %a, %a; " : "and.b32 %w0, %a, 3; shr.u32 %w0, %w0, 2; ";
-    text += (bits == "32" ? std::string("mov.b32 %zero, %w0; ") : "cvt.u" + bits + ".u32 %zero, %w0; ");
+    std::string text = "{ .reg .b" + bits + " %x<3>, %zero; .reg .b" + std::to_string(operation.d) + " %y; .local .align 8 .b8 m[24]; .shared .align 8 .b8 s[24]; .reg .b32 %l<3>, %h<3>; .reg .b16 %q<12>, %zero16; ";
+    text += is_early(way) ? "sub.u32 %w0, %a, %a; " : "and.b32 %w0, %a, 3; shr.u32 %w0, %w0, 2; ";
+    text += (bits == "32" ? std::string("mov.b32 %zero, %w0; ") : "cvt.u" + bits + ".u32 %zero, %w0; ") + "cvt.u16.u32 %zero16, %w0; ";
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (unsigned k = 0; k < operation.operands; ++k) text += operand(way, bits, k, all[i][k]);
         std::string statement = operation.text;
@@ -80,6 +104,15 @@ std::string written_out(const Operation& operation, const std::vector<Operands>&
         text += statement + " setp.eq.u32 %p, %a, " + std::to_string(i) + "; @%p mov.b" + std::to_string(operation.d) + " %d, %y; ";
     }
     return text + "}";
+}
+
+bool is_part(Way way) {
+    return way >= Way::stored_early_words && way <= Way::stored_early_pieces;
+}
+
+/// What is seen of a store does not depend on the operation, so few have its many statements.
+bool has_parts(const Operation& operation) {
+    return operation.text.starts_with("add.rn") || operation.text.starts_with("div.rn");
 }
 
 bool rounds_to_nearest(const Operation& operation) {
@@ -97,10 +130,10 @@ void check(const Operation& operation) {
         const std::vector<Operands> part(all.begin() + long(first), all.begin() + long(std::min(all.size(), first + 128)));
         std::vector<Operands> numbers;
         for (u64 i = 0; i < part.size(); ++i) numbers.push_back({i, 0, 0});
-        for (Way way : {Way::constants, Way::memory, Way::stored, Way::stored_words, Way::stored_early, Way::early, Way::late}) {
+        for (Way way : {Way::constants, Way::memory, Way::stored, Way::stored_words, Way::stored_early, Way::stored_early_words, Way::stored_early_pair, Way::stored_early_pieces, Way::early, Way::late}) {
             if (operation.a != 64 && way != Way::constants && way != Way::late) continue; // NaNs of others are canonical
-            const bool stores = way == Way::stored || way == Way::stored_words || way == Way::stored_early;
-            if (stores && !rounds_to_nearest(operation)) continue; // what is seen of a store does not depend on it
+            if (is_part(way) && !has_parts(operation)) continue;
+            if (is_stored(way) && !rounds_to_nearest(operation)) continue; // what is seen of a store does not depend on it
             const Statement statement{written_out(operation, part, way), operation.d, 32};
             for (const Variant& variant : {Variant{"host", 1}, Variant{"host", 0}}) {
                 if (operation.a != 64 && variant.lane_width == 0) continue;

@@ -110,26 +110,70 @@ private:
     bool changed_ = false;
 };
 
-/// Of a store: may what it leaves be a constant, of which a load is a double or becomes one? Of words of 32 bits, which
-/// are mostly other numbers, those that are constants already.
-bool stores_constant(const FunctionGraph& graph, const Secrets& secrets, const ptx::Instruction& inst) {
-    if (opcode(inst) != "st" || inst.space == ptx::StateSpace::local) return false;
-    const ptx::ScalarType type = inst.types[0];
-    const unsigned bits = ptx::bit_size(type);
-    if (bits != 32 && bits != 64) return false;
-    const bool is_word = bits == 32 && !ptx::is_float(type);
-    const auto may_be = [&](const ptx::Operand& operand) {
-        return is_word ? constant_of(graph, operand).has_value() : secrets.of(operand) == Secret::none;
-    };
+bool computes_doubles(const ptx::Instruction& inst) {
+    return inst.operand_count > 1 && inst.types[0] == ptx::ScalarType::f64 &&
+           ptx::form_info(inst.form).effects == ptx::Effects::pure;
+}
+
+/// The state spaces of loads from which doubles come that the graph computes with, whole or in pieces.
+class DoublePlaces {
+public:
+    explicit DoublePlaces(const FunctionGraph& graph) : graph_(graph), wanted_(graph.values.size()) {
+        for (changed_ = true; changed_;) {
+            changed_ = false;
+            for (const Block& block : graph.blocks) visit(block);
+        }
+    }
+
+    /// May such a load find what a store to `space` left?
+    bool meet(ptx::StateSpace space) const {
+        const auto among = [&](ptx::StateSpace one) {
+            return std::find(spaces_.begin(), spaces_.end(), one) != spaces_.end();
+        };
+        return space == ptx::StateSpace::generic ? !spaces_.empty() : among(space) || among(ptx::StateSpace::generic);
+    }
+
+private:
+    void visit(const Block& block) {
+        for (const Phi& phi : block.phis)
+            if (wanted_[phi.result])
+                for (ValueId incoming : phi.incoming) want(incoming);
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            const auto is_wanted = [&](ValueId value) { return wanted_[value]; };
+            const FewValues made = definitions(graph_, instruction);
+            if (!computes_doubles(inst) && std::none_of(made.begin(), made.end(), is_wanted)) continue;
+            for (ValueId value : instruction.previous) want(value);
+            if (has_effect(inst, ptx::Effects::load)) {
+                if (!meet(inst.space) && inst.space != ptx::StateSpace::local) spaces_.push_back(inst.space);
+            } else if (opcode(inst) != "cvt" || !ptx::is_float(inst.types[0]) ||
+                       inst.types[1] == ptx::ScalarType::f64) {
+                for (ValueId value : uses(graph_, instruction)) want(value);
+            }
+        }
+    }
+
+    void want(ValueId value) {
+        if (wanted_[value]) return;
+        wanted_[value] = true;
+        changed_ = true;
+    }
+
+    const FunctionGraph& graph_;
+    std::vector<bool> wanted_;
+    std::vector<ptx::StateSpace> spaces_;
+    bool changed_ = false;
+};
+
+/// Of a store: may what it leaves be a constant, of which a load is a double or becomes one?
+bool stores_constant(const FunctionGraph& graph, const Secrets& secrets, const DoublePlaces& places,
+                     const ptx::Instruction& inst) {
+    if (opcode(inst) != "st" || inst.space == ptx::StateSpace::local || !places.meet(inst.space)) return false;
+    const auto may_be = [&](const ptx::Operand& operand) { return secrets.of(operand) == Secret::none; };
     const ptx::Operand& value = inst[ptx::Role::b];
     if (value.kind != ptx::Operand::Kind::vector) return may_be(value);
     const auto first = graph.pool.begin() + value.first;
     return std::any_of(first, first + value.count, may_be);
-}
-
-bool computes_doubles(const ptx::Instruction& inst) {
-    return inst.operand_count > 1 && inst.types[0] == ptx::ScalarType::f64 &&
-           ptx::form_info(inst.form).effects == ptx::Effects::pure;
 }
 
 } // namespace
@@ -141,10 +185,11 @@ void mark_unknown_operands(FunctionGraph& graph) {
         }))
         return;
     const Secrets secrets(graph);
+    const DoublePlaces places(graph);
     for (Block& block : graph.blocks)
         for (GraphInstruction& instruction : block.instructions) {
             const auto& inst = instruction.inst;
-            instruction.hides_value = stores_constant(graph, secrets, inst);
+            instruction.hides_value = stores_constant(graph, secrets, places, inst);
             if (!computes(instruction)) continue;
             instruction.has_unknown_operand =
                 std::any_of(inst.operands.begin() + 1, inst.operands.begin() + inst.operand_count,

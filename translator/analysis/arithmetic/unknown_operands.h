@@ -8,8 +8,8 @@ namespace ptarmigan::translator {
 
 /// Sets GraphInstruction::has_unknown_operand of sums, products and quotients of doubles that have an operand which no
 /// pass makes a constant of: it comes from memory or the launch, and what was made of it has no bits that are known.
-/// What a load finds is unknown, too, since where a graph computes with doubles GraphInstruction::hides_value is set of
-/// stores of what may be a constant: of words of 32 and 64 bits, of which loads may be made doubles.
+/// What a load finds is unknown, too, since GraphInstruction::hides_value is set of stores of what may be a constant to
+/// state spaces from which the graph loads doubles, or pieces of them.
 void mark_unknown_operands(FunctionGraph& graph);
 
 } // namespace ptarmigan::translator
