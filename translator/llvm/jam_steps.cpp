@@ -2,6 +2,7 @@
 #include "translator/llvm/jam_steps.h"
 
 #include "translator/kernel_abi.h"
+#include "translator/llvm/join_byte_products.h"
 #include "translator/llvm/rare_steps.h"
 #include "translator/llvm/step_loops.h"
 
@@ -40,8 +41,10 @@ constexpr unsigned most_of_factor = 8;
 
 using Instructions = std::vector<llvm::Instruction*>;
 
-/// What `instruction` adds a product to, or null. Not integers: their products take as long as all else together.
+/// What `instruction` adds a product to, or null. Not integers of 32 bits: their products take as long as all else
+/// together.
 llvm::Value* sum_before(const llvm::Instruction& instruction) {
+    if (llvm::Value* sum = sum_before_byte_products(instruction)) return sum;
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
     const bool is_link = call && call->getIntrinsicID() == llvm::Intrinsic::fma && call->getType()->isVectorTy();
     return is_link ? call->getArgOperand(2) : nullptr;

@@ -16,6 +16,7 @@
 #include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/inline_marked.h"
 #include "translator/llvm/jam_steps.h"
+#include "translator/llvm/join_byte_products.h"
 #include "translator/llvm/join_column_stores.h"
 #include "translator/llvm/join_step_loops.h"
 #include "translator/llvm/lock_fences.h"
@@ -84,6 +85,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(JoinColumnStores()); // before InstCombine makes one load of those from different memory
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
+        late.addPass(JoinByteProducts());
         late.addPass(JamSteps());
         late.addPass(RegisterPhases());
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic (manual 9.7.1). All plain sums and products wrap; division never traps on the host.
+#include "translator/llvm/join_byte_products.h"
 #include "translator/lower/lane_calls.h"
 #include "translator/lower/lane_math.h"
 
@@ -368,18 +369,21 @@ static unsigned byte_product_lanes(WarpEmitter& e) {
 /// dp4a by VPDPBUSD, whose intermediate sums are exact. Of two signed numbers the first is taken 128 higher, of two
 /// unsigned ones the second 128 lower, and the difference is put right.
 static Value* byte_products(Ir& ir, Values v, unsigned lanes, bool a_signed, bool b_signed) {
-    const auto product = [&](Value* c, Value* unsigned_bytes, Value* signed_bytes) {
+    const auto product = [&](Value* c, Value* unsigned_bytes, Value* signed_bytes, bool is_sum = true) {
         return in_chunks(ir, {c, unsigned_bytes, signed_bytes}, lanes, [&](Ir& chunk_ir, Values part) -> Value* {
-            return chunk_ir.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
-                                                        : llvm::Intrinsic::x86_avx512_vpdpbusd_256,
-                                            {}, {part[0], part[1], part[2]});
+            llvm::CallInst* sum = chunk_ir.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                                                       : llvm::Intrinsic::x86_avx512_vpdpbusd_256,
+                                                           {}, {part[0], part[1], part[2]});
+            if (is_sum) mark_byte_products(*sum);
+            return sum;
         });
     };
     const auto bytes = [&](std::uint32_t each) { return integer(v[0], each * 0x01010101u); };
     const auto moved = [&](Value* x) { return ir.CreateXor(x, bytes(0x80)); };
     if (a_signed != b_signed) return a_signed ? product(v[2], v[1], v[0]) : product(v[2], v[0], v[1]);
-    if (a_signed) return ir.CreateSub(product(v[2], moved(v[0]), v[1]), product(integer(v[0], 0), bytes(0x80), v[1]));
-    Value* more = ir.CreateShl(product(integer(v[0], 0), v[0], bytes(1)), integer(v[0], 7));
+    if (a_signed)
+        return ir.CreateSub(product(v[2], moved(v[0]), v[1]), product(integer(v[0], 0), bytes(0x80), v[1], false));
+    Value* more = ir.CreateShl(product(integer(v[0], 0), v[0], bytes(1), false), integer(v[0], 7));
     return ir.CreateAdd(product(v[2], v[0], moved(v[1])), more);
 }
 
