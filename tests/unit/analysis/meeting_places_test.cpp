@@ -25,6 +25,19 @@ TEST_CASE("collectives in both arms may be one; of the active lanes it is their 
     CHECK(meet_elsewhere("activemask.b32 %r3; setp.lt.u32 %p2, %r1, 2; @%p2 bra END; shfl.sync.idx.b32 %r4, %r1, 1, 31, %r3;"));
 }
 
+TEST_CASE("arms of a branch of all lanes behind the join: all come to them equally often") {
+    // Lanes leave a loop one after the other, those that are left in it meet; behind it one of two collectives.
+    const auto meet = [](const std::string& condition) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [p]; ld.param.u32 %r2, [n]; setp.lt.u32 %p2, " + condition +
+                         ", 5; mov.u32 %r3, -1; mov.u32 %r4, %r1; LOOP: add.u32 %r4, %r4, 7; setp.lt.u32 %p1, %r4, 99;"
+                         "vote.sync.ballot.b32 %r3, %p1, %r3; @%p1 bra LOOP; @%p2 bra ARM; vote.sync.ballot.b32 %r5, %p1, -1; bra END;"
+                         "ARM: vote.sync.ballot.b32 %r5, %p2, -1; END: st.global.u32 [%rd1], %r5; ret;");
+        return translator::may_meet_elsewhere(k.graph);
+    };
+    CHECK_FALSE(meet("%r2"));
+    CHECK(meet("%r1"));
+}
+
 TEST_CASE("lanes that a branch has parted meet where they have one value, and others bring another") {
     // Warps come by a uniform branch or through a divergent one, of which both sides have the same value.
     AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [p]; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r1, 5; setp.lt.u32 %p2, %r2, 5; mov.u32 %r3, 2;"

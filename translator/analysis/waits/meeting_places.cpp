@@ -28,7 +28,8 @@ bool is_meeting(const ptx::Instruction& inst) {
 
 class MeetingSearch {
 public:
-    explicit MeetingSearch(const FunctionGraph& graph) : graph_(graph), meetings_(graph.blocks.size()) {}
+    explicit MeetingSearch(const FunctionGraph& graph)
+        : graph_(graph), meetings_(graph.blocks.size()), divergent_(graph.blocks.size(), false) {}
 
     bool run() {
         bool any = false;
@@ -44,9 +45,8 @@ public:
         if (!any) return false;
         RegionGraph region = region_graph(graph_, whole_graph(graph_));
         if (!region.reducible) return true; // who waits where is not known
-        std::vector<bool> divergent(graph_.blocks.size(), false);
-        for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph_, block);
-        PendingFlow flow = simulate(region, divergent);
+        for (BlockId block : region.order) divergent_[block] = is_divergent_branch(graph_, block);
+        PendingFlow flow = simulate(region, divergent_);
         Edges backward = reverse_edges(region.successors);
         DominatorTree post(backward, region.successors, graph_.exit_block);
         for (BlockId block : region.order)
@@ -82,14 +82,28 @@ private:
         mark_reachable(from, no_block, successors, ahead);
         mark_reachable(join, no_block, successors, behind_join);
         mark_reachable(from, join, successors, seen);
+        const std::vector<bool> apart = where_lanes_part(behind_join, successors, post);
         for (BlockId at = 0; at < graph_.blocks.size(); ++at) {
-            const bool same_for_all =
-                behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
+            const bool all_come = post.dominates(at, join) || !apart[at];
+            const bool same_for_all = behind_join[at] && !seen[at] && all_come && !in_divergent_loop(at);
             if (!ahead[at] || (!seen[at] && !behind_join[at]) || same_for_all) continue;
             for (const ptx::Instruction* other : meetings_[at])
                 if (may_match(meeting, *other)) return true;
         }
         return false;
+    }
+    /// Blocks to which not all lanes come that come to `region`: between a branch at which lanes part and where their
+    /// ways have joined again.
+    std::vector<bool> where_lanes_part(const std::vector<bool>& region, const Edges& successors,
+                                       const DominatorTree& post) const {
+        std::vector<bool> apart(graph_.blocks.size(), false);
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
+            if (!region[block] || !divergent_[block]) continue;
+            std::vector<bool> influenced(graph_.blocks.size(), false);
+            for (BlockId next : successors[block]) mark_reachable(next, post.parent(block), successors, influenced);
+            for (BlockId at = 0; at < graph_.blocks.size(); ++at) apart[at] = apart[at] || influenced[at];
+        }
+        return apart;
     }
     /// Blocks that control can get to from `from` without passing `end`.
     static void mark_reachable(BlockId from, BlockId end, const Edges& successors, std::vector<bool>& marked) {
@@ -105,6 +119,7 @@ private:
 
     const FunctionGraph& graph_;
     std::vector<std::vector<const ptx::Instruction*>> meetings_; ///< by block
+    std::vector<bool> divergent_;                                ///< branches at which lanes part, by block
 };
 
 } // namespace
