@@ -311,14 +311,15 @@ private:
         shapes_.set(width, DivergenceForm::masks);
         const std::vector<bool> waits = loops_that_wait(graph_, options.waiting_loops);
         return find_counter_goals(graph_, waits).comparisons.size() == 0 &&
-               lanes_wait_apart(graph_, regions_between_barriers(graph_, unit_.shape), waits, width);
+               lanes_wait_apart(graph_, unit_.shape, regions_between_barriers(graph_, unit_.shape), waits, width);
     }
 
     bool waits_fit_regions(const CalledFunctions& called) {
         const std::vector<bool> waits = loops_that_wait(graph_, unit_.options.waiting_loops);
         if (find_counter_goals(graph_, waits).comparisons.size() != 0) return false;
         const BarrierPlan barriers = plan_barriers(graph_, unit_.shape);
-        if (!barriers.splittable || !lanes_wait_apart(graph_, barriers.regions, waits, unit_.width)) return false;
+        if (!barriers.splittable || !lanes_wait_apart(graph_, unit_.shape, barriers.regions, waits, unit_.width))
+            return false;
         return unit_.step_count() == 1 || !translator::has_races(graph_, unit_.shape, unit_.width, called);
     }
 

@@ -162,13 +162,43 @@ TEST_CASE("lanes wait apart between barriers of all threads, whoever comes to th
         CHECK_FALSE(plan_barriers(k.graph, k.shape).splittable);
         const std::vector<bool> waits = loops_that_wait(k.graph, WaitingLoops::found);
         CHECK(std::count(waits.begin(), waits.end(), true) == 1);
-        return lanes_wait_apart(k.graph, regions_between_barriers(k.graph, k.shape), waits, 32);
+        return lanes_wait_apart(k.graph, k.shape, regions_between_barriers(k.graph, k.shape), waits, 32);
     };
     CHECK(apart("", "bar.sync 0;"));
     CHECK(apart("add.u32 %r4, %r1, 1;", "bar.sync 0, 64;"));
     CHECK_FALSE(apart("st.global.u32 [%rd1+4], %r1;", "bar.sync 0;")); // what the first lane may wait for
     CHECK_FALSE(apart("", ""));
     CHECK_FALSE(apart("", "bar.sync 1, 32;")); // not seen whether the lane is among those
+}
+
+TEST_CASE("who waits lower down than it writes may hold up the writes of lanes beside it") {
+    // Each thread looks back over its own word of the CTAs before until one has a sum in it.
+    const auto apart = [](const std::string& after, const std::string& step = "sub.u32 %r2, %r2, 1;", const std::string& row = "256",
+                          const std::string& scope = ".relaxed.gpu") {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [p]; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, " + row +
+                             ", %r1; mul.wide.s32 %rd2, %r3, 4; add.u64 %rd3, %rd1, %rd2; ld.param.u64 %rd6, [q]; st" + scope +
+                             ".global.u32 [%rd3], 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra DONE; NEXT: " + step + " mad.lo.u32 %r4, %r2, " + row +
+                             ", %r1; mul.wide.s32 %rd4, %r4, 4; add.u64 %rd5, %rd1, %rd4; LOOK: ld.relaxed.gpu.global.u32 %r5, [%rd5];"
+                             "setp.eq.u32 %p1, %r5, 0; @%p1 bra LOOK; setp.eq.u32 %p1, %r5, 1; @%p1 bra NEXT; DONE:" +
+                             after + "bar.sync 0; ret;",
+                         {64, 1, 1});
+        const std::vector<bool> waits = loops_that_wait(k.graph, WaitingLoops::found);
+        CHECK(std::count(waits.begin(), waits.end(), true) > 0);
+        return lanes_wait_apart(k.graph, k.shape, regions_between_barriers(k.graph, k.shape), waits, 32);
+    };
+    const std::string tell = "st.relaxed.gpu.global.u32 [%rd3], 2;";
+    CHECK(apart(tell));
+    CHECK(apart(tell + "st.global.u32 [%rd6], 2;")); // for whom comes after the kernel
+    CHECK(apart(tell, "sub.u32 %r2, %r2, 2;"));
+    CHECK(apart(tell, "sub.u32 %r2, %r2, 1;", "32"));
+    CHECK_FALSE(apart(tell, "sub.u32 %r2, %r2, 1;", "31")); // the last lane looks into the row of the first
+    CHECK_FALSE(apart(tell, "add.u32 %r2, %r2, 1;"));
+    CHECK_FALSE(apart(tell, "mad.lo.u32 %r2, %r1, -1, %r2;"));
+    CHECK_FALSE(apart(tell + "st.relaxed.sys.global.u32 [%rd6], 2;")); // the host may wait for it
+    CHECK_FALSE(apart(tell + "st.global.u32 [%rd6], 2; membar.sys;"));
+    CHECK_FALSE(apart(tell + "bar.sync 0;" + tell)); // other warps wait for this one there
+    CHECK_FALSE(apart(tell + "@%p1 bra NEXT;"));    // in another round what it writes may lie lower
+    CHECK_FALSE(apart("st.relaxed.gpu.global.u32 [%rd3+-1024], 2;"));
 }
 
 } // namespace

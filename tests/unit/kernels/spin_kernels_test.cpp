@@ -75,6 +75,45 @@ TEST_CASE("a cycle of two entries waits for another warp, another block, another
     }
 }
 
+TEST_CASE("each thread looks back over its own word of the blocks before", "[kernels][spin]") {
+    // Lanes find a sum of several blocks at different distances; those that have found one wait for the others with what they will tell.
+    const unsigned blocks = 300, threads = 64;
+    std::vector<std::uint32_t> numbers(blocks * threads), expected(numbers.size());
+    for (unsigned i = 0; i < numbers.size(); ++i) {
+        numbers[i] = i * 2654435761u >> 24;
+        expected[i] = numbers[i] + (i < threads ? 0 : expected[i - threads]);
+    }
+    Array<std::uint32_t> counts(numbers), tells(numbers.size()), sums(numbers.size());
+    run(R"(
+        mad.wide.u32 %l0, %r62, 4, %l60;
+        mad.wide.u32 %l1, %r62, 4, %l61;
+        ld.global.u32 %r0, [%l0];
+        or.b32 %r1, %r0, 0x40000000;
+        mov.u32 %r2, %ctaid.x;
+        setp.eq.u32 %p0, %r2, 0;
+        @%p0 bra first;
+        st.relaxed.gpu.global.u32 [%l1], %r1;
+    before:
+        sub.u32 %r2, %r2, 1;
+        mad.lo.u32 %r3, %r2, 64, %r60;
+        mad.wide.u32 %l2, %r3, 4, %l61;
+    look:
+        ld.relaxed.gpu.global.u32 %r4, [%l2];
+        setp.eq.u32 %p1, %r4, 0;
+        @%p1 bra look;
+        and.b32 %r5, %r4, 0x3fffffff;
+        add.u32 %r0, %r0, %r5;
+        setp.lt.s32 %p2, %r4, 0;
+        @!%p2 bra before;
+    first:
+        or.b32 %r1, %r0, 0x80000000;
+        st.relaxed.gpu.global.u32 [%l1], %r1;
+        mad.wide.u32 %l3, %r62, 4, %l62;
+        st.global.u32 [%l3], %r0;
+    )", {blocks}, {threads}, {counts.address(), tells.address(), sums.address()});
+    CHECK(sums.values() == expected);
+}
+
 // Hidden: ctest runs these two by themselves, with the default order and with random ones, and with a limit of time: whoever holds
 // what the others wait for must get its turn among thousands that only look.
 TEST_CASE("three blocks of 1,024 threads take turns at one spin lock", "[.][crowd]") {

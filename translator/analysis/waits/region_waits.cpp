@@ -4,6 +4,7 @@
 #include "translator/analysis/graph/branch_levels.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/plans/region_graph.h"
+#include "translator/analysis/waits/descending_waits.h"
 #include "translator/analysis/waits/spin_loops.h"
 
 #include <algorithm>
@@ -26,8 +27,9 @@ bool is_visible(const ptx::Instruction& inst) {
 
 class LaneWaits {
 public:
-    LaneWaits(const FunctionGraph& graph, const RegionView& view, const std::vector<bool>& waits)
-        : graph_(graph), waits_(waits), region_(region_graph(graph, view)) {}
+    LaneWaits(const FunctionGraph& graph, const RegionView& view, const std::vector<bool>& waits,
+              const DescendingWaits& descending)
+        : graph_(graph), waits_(waits), descending_(descending), region_(region_graph(graph, view)) {}
 
     bool are_apart(unsigned width) const {
         if (!region_.reducible) return false;
@@ -36,20 +38,21 @@ public:
         const PendingFlow flow = simulate(region_, divergent);
         return std::all_of(region_.forest.loops.begin(), region_.forest.loops.end(), [&](const LoopInfo& loop) {
             const std::uint32_t around = loop_around(graph_, loop);
-            return around == no_loop || !waits_[around] || may_stand_still(loop, flow);
+            return around == no_loop || !waits_[around] || may_stand_still(loop, around, flow);
         });
     }
 
 private:
     /// Lanes may go round in the loop while those that are elsewhere stand still.
-    bool may_stand_still(const LoopInfo& loop, const PendingFlow& flow) const {
+    bool may_stand_still(const LoopInfo& loop, std::uint32_t around, const PendingFlow& flow) const {
         return std::all_of(loop.blocks.begin(), loop.blocks.end(), [&](BlockId block) {
             const auto& instructions = graph_.blocks[block].instructions;
             const auto& pending = flow.pending[region_.position[block]];
             return std::all_of(instructions.begin(), instructions.end(),
                                [&](const GraphInstruction& i) { return only_tries(i.inst, loop); }) &&
-                   std::all_of(pending.begin(), pending.end(),
-                               [&](std::uint32_t held_back) { return ends_unseen(region_.order[held_back]); });
+                   std::all_of(pending.begin(), pending.end(), [&](std::uint32_t held_back) {
+                       return ends_unawaited(region_.order[held_back], around);
+                   });
         });
     }
 
@@ -66,17 +69,25 @@ private:
         return takes && is_from_outside(inst[Role::b], loop) && is_from_outside(inst[Role::c], loop);
     }
 
-    /// From there to the barrier behind the region, or the kernel's end, nothing is done that others see.
-    bool ends_unseen(BlockId first) const {
+    /// From there to the barrier behind the region, or the kernel's end, nothing is done that others see, or that those
+    /// who wait wait for.
+    bool ends_unawaited(BlockId first, std::uint32_t loop) const {
         std::vector<bool> seen(graph_.blocks.size(), false);
         std::vector<BlockId> work{first};
+        bool acts = false, orders = false;
         while (!work.empty()) {
             const BlockId block = work.back();
             work.pop_back();
             if (seen[block]) continue;
             seen[block] = true;
-            for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
-                if (is_visible(instruction.inst)) return false;
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
+                const ptx::Instruction& inst = instruction.inst;
+                orders = orders || is_fence_of_all(inst);
+                if (!is_visible(inst)) continue;
+                acts = true;
+                if (!descending_.may_come_late(inst, block, loop)) return false;
+            }
+            if (acts && orders) return false;                   // the host may look, too
             const auto& successors = region_.successors[block]; // ends where the region is cut
             work.insert(work.end(), successors.begin(), successors.end());
         }
@@ -85,6 +96,7 @@ private:
 
     const FunctionGraph& graph_;
     const std::vector<bool>& waits_;
+    const DescendingWaits& descending_;
     const RegionGraph region_;
 };
 
@@ -101,10 +113,12 @@ std::uint32_t loop_around(const FunctionGraph& graph, const LoopInfo& region_loo
     return around;
 }
 
-bool lanes_wait_apart(const FunctionGraph& graph, const std::vector<RegionView>& regions,
+bool lanes_wait_apart(const FunctionGraph& graph, const BlockShape& block, const std::vector<RegionView>& regions,
                       const std::vector<bool>& waits, unsigned width) {
-    return std::all_of(regions.begin(), regions.end(),
-                       [&](const RegionView& view) { return LaneWaits(graph, view, waits).are_apart(width); });
+    const DescendingWaits descending(graph, block, waits);
+    return std::all_of(regions.begin(), regions.end(), [&](const RegionView& view) {
+        return LaneWaits(graph, view, waits, descending).are_apart(width);
+    });
 }
 
 void choose_waiting_turns(FunctionGraph& graph, const std::vector<bool>& waits) {

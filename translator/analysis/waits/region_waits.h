@@ -10,10 +10,11 @@
 namespace ptarmigan::translator {
 
 /// True if no lane of a step waits for what a lane that masks hold back meanwhile would do: in loops of a region that
-/// wait, nobody writes but to take a lock, and who waits elsewhere then comes to the region's end without a write. The
-/// regions end at barriers, which no lane passes before the one that waits has come there (regions_between_barriers()).
-/// `waits` is loops_that_wait(). Needs the shapes of the mask form for the width at hand.
-bool lanes_wait_apart(const FunctionGraph& graph, const std::vector<RegionView>& regions,
+/// wait, nobody writes but to take a lock, and who waits elsewhere then comes to the region's end without a write, or
+/// without one that those wait for (descending_waits.h). The regions end at barriers, which no lane passes before the
+/// one that waits has come there (regions_between_barriers()). `waits` is loops_that_wait(). Needs the shapes of the
+/// mask form for the width at hand.
+bool lanes_wait_apart(const FunctionGraph& graph, const BlockShape& block, const std::vector<RegionView>& regions,
                       const std::vector<bool>& waits, unsigned width);
 
 /// The smallest loop of the graph with all of a region's loop in it; no_loop if there is none.

@@ -46,12 +46,6 @@ bool may_change(const ptx::Instruction& inst) {
            inst.form != ptx::FormId::ld_global_nc;
 }
 
-/// __threadfence() or wider.
-bool is_fence_of_all(const ptx::Instruction& inst) {
-    return (opcode(inst) == "membar" || opcode(inst) == "fence") &&
-           (inst.has(Modifier::gl) || inst.has(Modifier::gpu) || inst.has(Modifier::sys));
-}
-
 class SpinSearch {
 public:
     SpinSearch(const FunctionGraph& graph, WaitingLoops which, bool mbarriers)
@@ -279,6 +273,11 @@ bool leaves_memory(const FunctionGraph& graph, const ptx::Instruction& inst) {
     case Modifier::min: return value == (is_signed ? top - 1 : mask);
     default: return false;
     }
+}
+
+bool is_fence_of_all(const ptx::Instruction& inst) {
+    return (opcode(inst) == "membar" || opcode(inst) == "fence") &&
+           (inst.has(Modifier::gl) || inst.has(Modifier::gpu) || inst.has(Modifier::sys));
 }
 
 bool may_spin(const FunctionGraph& graph, WaitingLoops which) {

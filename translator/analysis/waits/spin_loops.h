@@ -17,6 +17,9 @@ bool may_spin_on_memory(const FunctionGraph& graph, WaitingLoops which);
 /// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
 std::vector<bool> loops_that_wait(const FunctionGraph& graph, WaitingLoops which);
 
+/// __threadfence() or wider.
+bool is_fence_of_all(const ptx::Instruction& inst);
+
 /// An atomic that changes nothing, whatever is there: a read.
 bool leaves_memory(const FunctionGraph& graph, const ptx::Instruction& inst);
 
