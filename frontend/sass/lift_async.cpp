@@ -323,11 +323,15 @@ void Lifter::bulk_commit(const Instruction&) {
 
 // --- copies of tensors ---
 
-/// The address of a tensor's map. Among the parameters it is one of the bank: the parameters that are declared may lie
-/// elsewhere.
+/// The address of a tensor's map.
 std::string Lifter::tensor_map(const Operand& operand) {
-    std::string place = wide_text(read_pair(operand));
-    if (!has_shifted_parameters() || !reads_parameter_window_) return place;
+    const std::string place = wide_text(read_pair(operand));
+    return has_shifted_parameters() && reads_parameter_window_ ? declared_place(place) : place;
+}
+
+/// An address that among the parameters is one of the bank: the parameters that are declared may lie elsewhere.
+std::string Lifter::declared_place(const std::string& place) {
+    reads_parameter_window_ = true;
     const std::vector<PlacedParameter> placed = place_parameters();
     const std::string inside = wide_temporary();
     emit("sub.s64 " + inside + ", " + place + ", %parameter_window");

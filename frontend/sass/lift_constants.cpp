@@ -111,6 +111,7 @@ std::optional<Value> Lifter::launch_word(std::int64_t offset) {
     }
     if (cubin_.architecture >= 90)
         if (const auto word = cluster_word(offset)) return word;
+    if (cubin_.architecture < 90 && (offset == 0x40 || offset == 0x44)) return parameter_window(true, offset == 0x44);
     const std::int64_t environment = cubin_.architecture >= 90 ? 0x40 : 0x88;
     if (offset >= environment && offset < environment + 12)
         return special_word("%envreg" + std::to_string((offset - environment) / 4));
@@ -212,10 +213,6 @@ Value Lifter::parameter_window(bool of_bank, bool is_high) {
     if (!aligns_maps_ && std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
                                      [&](const KernelParameter& parameter) { return has_map(parameter); }))
         refuse_here("the address of parameters");
-    // With other distances between the parameters only who knows what is read can tell where that lies: a tensor's map.
-    if (has_shifted_parameters())
-        for (const Instruction& inst : code_)
-            if (inst.form != nullptr && inst.form->id == FormId::ld) refuse_here("the address of parameters");
     std::string place = "%parameter_window";
     if (of_bank) {
         place = wide_temporary();

@@ -15,7 +15,10 @@ std::string to_integer(const Instruction& inst) {
 
 /// Of I2I and I2IP.
 std::string narrow_type(const Instruction& inst) {
-    return inst.has("U8.S32.SAT") ? ".u8" : inst.has("S8.S32.SAT") ? ".s8" : inst.has("U16.S32.SAT") ? ".u16" : ".s16";
+    for (const char* type : {"U8", "S8", "U16", "U2", "S2", "U4", "S4"})
+        if (inst.has((std::string(type) + ".S32.SAT").c_str()))
+            return (type[0] == 'U' ? ".u" : ".s") + std::string(type + 1);
+    return ".s16";
 }
 
 } // namespace
@@ -27,15 +30,16 @@ void Lifter::i2i(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
-/// Two such values side by side, and above bytes the lower half of the third operand.
+/// Two such values side by side, and above less than halves the lower bits of the third operand.
 void Lifter::i2ip(const Instruction& inst) {
     const std::string type = narrow_type(inst), result = temporary();
-    const bool is_byte = type.ends_with('8');
+    const bool is_half = type.ends_with("16");
+    if (inst.code.bits(72, 2) != (type.ends_with('4') ? 2u : type.ends_with('2') ? 3u : 0u)) refuse_here();
     const Operand& above = inst.operands[3];
-    if (!is_byte && (above.kind != Kind::reg || above.index != zero_register)) refuse_here();
-    emit("cvt.pack.sat" + type + (is_byte ? ".s32.b32 " : ".s32 ") + result + ", " +
+    if (is_half && (above.kind != Kind::reg || above.index != zero_register)) refuse_here();
+    emit("cvt.pack.sat" + type + (is_half ? ".s32 " : ".s32.b32 ") + result + ", " +
          in_register(read(inst.operands[1])) + ", " + in_register(read(inst.operands[2])) +
-         (is_byte ? ", " + in_register(read(above)) : std::string()));
+         (is_half ? std::string() : ", " + in_register(read(above))));
     write(inst.operands[0], value_of(result));
 }
 

@@ -31,7 +31,12 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
         else // .U32: an offset from the uniform pair
             base = wide_text(join(read_index(operand.index), constant(0)));
         add_wide(sum, base);
-        return "[" + sum + plus(operand.value) + "]";
+        if (current_->form->id != FormId::ld || !aligns_maps_ || !has_shifted_parameters())
+            return "[" + sum + plus(operand.value) + "]";
+        if (operand.value == 0) return "[" + declared_place(sum) + "]";
+        const std::string place = wide_temporary();
+        emit("add.s64 " + place + ", " + sum + ", " + std::to_string(operand.value));
+        return "[" + declared_place(place) + "]";
     }
     const bool is_shared = space == ".shared";
     std::int64_t offset = operand.value;

@@ -386,6 +386,7 @@ private:
     std::string upper_half_of(const std::string& word);
     std::string bulk_size(const std::string& word);
     std::string tensor_map(const Operand& operand);
+    std::string declared_place(const std::string& place);
     std::string coordinates(unsigned first, unsigned rank);
     std::string matrix_description(unsigned index);
     void forget(unsigned index);

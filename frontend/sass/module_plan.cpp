@@ -101,10 +101,13 @@ std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map
 }
 
 bool reads_parameter_window(const Cubin& cubin, const CubinSection& section) {
-    constexpr std::uint64_t on_hopper[] = {0xc0, 0xc4, 0x198, 0x19c}, on_blackwell[] = {0x348, 0x34c};
+    constexpr std::uint64_t before_hopper[] = {0x40, 0x44}, on_hopper[] = {0xc0, 0xc4, 0x198, 0x19c},
+                            on_blackwell[] = {0x348, 0x34c};
     const auto is_place = [&](std::uint64_t offset) {
-        const std::span<const std::uint64_t> places =
-            cubin.architecture >= 100 ? std::span<const std::uint64_t>(on_blackwell) : on_hopper;
+        using Places = std::span<const std::uint64_t>;
+        const Places places = cubin.architecture >= 100  ? Places(on_blackwell)
+                              : cubin.architecture >= 90 ? Places(on_hopper)
+                                                         : Places(before_hopper);
         return std::find(places.begin(), places.end(), offset) != places.end();
     };
     for (std::size_t at = 0; at + code_size <= section.bytes.size(); at += code_size) {

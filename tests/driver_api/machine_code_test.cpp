@@ -32,8 +32,8 @@ CUmodule load(const char* name) {
     return module;
 }
 
-/// What kernel `name` of two pointers makes of some numbers.
-std::vector<std::uint32_t> results(const char* file, const char* name) {
+/// What kernel `name` of two pointers, and parameters behind them, makes of some numbers.
+std::vector<std::uint32_t> results(const char* file, const char* name, const std::vector<void*>& others = {}) {
     const CUmodule module = load(file);
     CUfunction kernel = nullptr;
     REQUIRE(cuModuleGetFunction(&kernel, module, name) == 0);
@@ -42,7 +42,8 @@ std::vector<std::uint32_t> results(const char* file, const char* name) {
     CUdeviceptr in = driver_test::allocate(4 * words.size()), out = driver_test::allocate(4 * words.size());
     REQUIRE(cuMemcpyHtoD_v2(in, words.data(), 4 * words.size()) == 0);
     REQUIRE(cuMemsetD8_v2(out, 0, 4 * words.size()) == 0);
-    std::array<void*, 2> parameters{&in, &out};
+    std::vector<void*> parameters{&in, &out};
+    parameters.insert(parameters.end(), others.begin(), others.end());
     REQUIRE(cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
     REQUIRE(cuCtxSynchronize() == 0);
     REQUIRE(cuMemcpyDtoH_v2(words.data(), out, 4 * words.size()) == 0);
@@ -72,6 +73,26 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, n
         const std::vector<std::uint32_t> expected = results("hopper_forms.ptx", kernel);
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 500);
         CHECK(results("hopper_forms.sm_90.cubin", kernel) == expected);
+    }
+}
+
+TEST_CASE("machine code: parameters by a generic address, which of sm_90 lie elsewhere where one may be a tensor's map; integers of four and of two bits; events of profilers") {
+    driver_test::context();
+    std::array<std::uint64_t, 4> single;
+    std::array<std::uint32_t, 16> block;
+    std::uint32_t last = 77;
+    for (std::uint32_t i = 0; i < 4; ++i) single[i] = 0x1234567800000001u * (i + 1);
+    for (std::uint32_t i = 0; i < 16; ++i) block[i] = 1000003u * (i + 1);
+    const std::vector<void*> others{&single[0], &single[1], &single[2], &single[3], block.data(), &last};
+    const std::vector<std::uint32_t> addressed = results("parameter_address.ptx", "parameter_address", others), packed = results("parameter_address.ptx", "packed_parts");
+    const std::set<std::uint32_t> found(addressed.begin(), addressed.end());
+    for (const std::uint32_t word : block) CHECK(found.contains(word));
+    CHECK(found.contains(last));
+    CHECK(std::set<std::uint32_t>(packed.begin(), packed.end()).size() > 100);
+    for (const char* file : {"parameter_address.sm_80.cubin", "parameter_address.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "parameter_address", others) == addressed);
+        CHECK(results(file, "packed_parts") == packed);
     }
 }
 
