@@ -6,6 +6,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
+#include "translator/analysis/loops/hoist_steady_loads.h"
 #include "translator/analysis/loops/plan_prefetch.h"
 #include "translator/analysis/loops/plan_streaming.h"
 #include "translator/analysis/loops/plan_turns.h"
@@ -79,6 +80,7 @@ public:
                            (talks_without_barrier(graph_) && !lanes_walk_apart()) ||
                            (!is_quick() && hands_over_through_global());
         const bool whole_warp = collectives || talks;
+        if (walks_ && !is_quick()) hoist_steady_loads(graph_, *walks_);
         unit_.width = unit_.options.lane_width;
         if (!unit_.width)
             unit_.width = is_quick() ? width_of_quick_code(callees) : natural_width(unit_.options.target, whole_warp);
@@ -354,8 +356,9 @@ private:
 
     /// Lanes of a warp are known not to meet in shared memory: of the graph before anything here has changed it.
     bool lanes_walk_apart() {
-        if (!lanes_walk_apart_) lanes_walk_apart_ = walk_threads(graph_, unit_.shape).has_value();
-        return *lanes_walk_apart_;
+        if (!has_walked_) walks_ = walk_threads(graph_, unit_.shape);
+        has_walked_ = true;
+        return walks_.has_value();
     }
 
     void note_progress(bool whole_warp) {
@@ -434,8 +437,9 @@ private:
     FunctionGraph& graph_;
     GraphShapes shapes_;
     KernelForms forms_;
-    std::optional<bool> lanes_walk_apart_; ///< once asked for
-    std::optional<bool> meetings_marked_;  ///< of the same graph: mark_whole_meetings(), and its argument
+    std::optional<ThreadWalks> walks_; ///< once asked for
+    bool has_walked_ = false;
+    std::optional<bool> meetings_marked_; ///< of the same graph: mark_whole_meetings(), and its argument
     CompileProgress* progress_;
 };
 

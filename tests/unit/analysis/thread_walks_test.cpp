@@ -2,6 +2,9 @@
 // Whether lanes of a warp meet in shared memory between two barriers, found by walking each thread.
 #include "graph_fixture.h"
 
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/verify_graph.h"
+#include "translator/analysis/loops/hoist_steady_loads.h"
 #include "translator/analysis/waits/thread_walks.h"
 
 using namespace ptarmigan;
@@ -10,8 +13,8 @@ using namespace ptarmigan::translator;
 namespace {
 
 /// %r1 is %tid.x, %r2 its word in `words`, %r3 its row there of 33 words, %r6 is n.
-std::optional<ThreadWalks> walk(const std::string& body, unsigned threads = 64) {
-    const test::AnalysedKernel kernel(R"(
+test::AnalysedKernel kernel_of(const std::string& body, unsigned threads) {
+    return test::AnalysedKernel(R"(
         mov.u32 %r1, %tid.x;
         mov.u32 %r10, words;
         mad.lo.u32 %r2, %r1, 4, %r10;
@@ -19,7 +22,11 @@ std::optional<ThreadWalks> walk(const std::string& body, unsigned threads = 64) 
         ld.param.u32 %r6, [n];
         mov.u32 %r7, 0;
     )" + body + "ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r7; ret;",
-                                      {threads, 1, 1}, 1, ".shared .align 4 .b8 words[16384];\n");
+                                {threads, 1, 1}, 1, ".shared .align 4 .b8 words[16384];\n");
+}
+
+std::optional<ThreadWalks> walk(const std::string& body, unsigned threads = 64) {
+    const test::AnalysedKernel kernel = kernel_of(body, threads);
     return walk_threads(kernel.graph, kernel.shape);
 }
 
@@ -98,4 +105,68 @@ TEST_CASE("thread walks: what is not known", "[walks]") {
     CHECK_FALSE(keep_apart("setp.lt.u32 %p1, %r1, 5; @%p1 bra out; bar.sync 0; st.shared.u32 [%r2], %r1; out:")); // some exit
     // What decides nothing need not be known.
     CHECK(keep_apart("mov.u32 %r5, 8; ld.shared.u32 %r7, [%r3]; add.u32 %r7, %r7, %r6;" + rounds(own)));
+}
+
+namespace {
+
+/// A loop over the words of the thread's row, from the one that %r5 says to the 33rd.
+std::string row(const std::string& body) {
+    return "mad.lo.u32 %r8, %r5, 4, %r3; mov.u32 %r4, %r5;"
+           "again: " + body + "add.u32 %r8, %r8, 4; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 33; @%p1 bra again;";
+}
+
+unsigned steady(const std::string& body) {
+    const auto walks = walk(body);
+    REQUIRE(walks);
+    return unsigned(walks->steady_loads.size());
+}
+
+struct LoadsLeft {
+    unsigned in_loops = 0, in_all = 0, negations_in_loops = 0;
+    bool operator==(const LoadsLeft&) const = default;
+};
+LoadsLeft hoisted(const std::string& body) {
+    test::AnalysedKernel kernel = kernel_of(body, 64);
+    const auto walks = walk_threads(kernel.graph, kernel.shape);
+    REQUIRE(walks);
+    hoist_steady_loads(kernel.graph, *walks);
+    verify_graph(kernel.graph);
+    LoadsLeft left;
+    for (BlockId id = 0; id < kernel.graph.blocks.size(); ++id)
+        for (const GraphInstruction& each : kernel.graph.blocks[id].instructions) {
+            const bool is_load = opcode(each.inst) == "ld" && each.inst.space == ptx::StateSpace::shared;
+            const bool in_loop = kernel.graph.forest.loop_of[id] != no_loop;
+            left.in_all += is_load;
+            left.in_loops += is_load && in_loop;
+            left.negations_in_loops += opcode(each.inst) == "neg" && in_loop;
+        }
+    return left;
+}
+
+} // namespace
+
+TEST_CASE("thread walks: loads of words that a loop leaves alone", "[walks]") {
+    const std::string from_1 = "mov.u32 %r5, 1;", from_0 = "mov.u32 %r5, 0;";
+    const std::string scale = "ld.shared.u32 %r7, [%r3]; ld.shared.u32 %r9, [%r8]; mul.lo.u32 %r9, %r9, %r7; st.shared.u32 [%r8], %r9;";
+    CHECK(steady(from_1 + row(scale)) == 1);
+    CHECK(steady(from_0 + row(scale)) == 0); // it writes there in the first round
+    // and in the last one
+    CHECK(steady(from_1 + row("ld.shared.u32 %r7, [%r3+128]; st.shared.u32 [%r8], %r7;")) == 0);
+    CHECK(steady(from_1 + row("ld.shared.u32 %r7, [%r3+132]; st.shared.u32 [%r8], %r7;")) == 1); // the next row's, likewise
+    CHECK(steady(from_1 + row("ld.shared.u32 %r7, [%r3]; membar.cta; st.shared.u32 [%r8], %r7;")) == 0);
+    CHECK(steady(from_1 + row("ld.volatile.shared.u32 %r7, [%r3]; st.shared.u32 [%r8], %r7;")) == 0);
+    CHECK(steady(from_1 + row("ld.shared.u32 %r7, [%r3]; st.shared.u32 [%r8], %r7; bar.sync 0;")) == 0);
+    // by bytes
+    CHECK(steady(from_1 + row("ld.shared.u8 %r7, [%r3+3]; st.shared.u32 [%r8], %r7;")) == 1);
+    CHECK(steady(from_1 + row("ld.shared.u32 %r7, [%r3]; st.shared.u32 [%r8], %r7; st.shared.u8 [%r3+3], %r7;")) == 0);
+    // not in all rounds of the loop
+    CHECK(steady(from_1 + row("setp.eq.u32 %p2, %r4, 7; @%p2 bra past; ld.shared.u32 %r7, [%r3]; past: st.shared.u32 [%r8], %r7;")) == 0);
+}
+
+TEST_CASE("thread walks: such loads leave their loop, once", "[walks]") {
+    const std::string round = "ld.shared.u32 %r7, [%r3]; neg.s32 %r7, %r7; st.shared.u32 [%r8], %r7;";
+    CHECK(hoisted("mov.u32 %r5, 1;" + row(round)) == LoadsLeft{0, 1, 0});
+    CHECK(hoisted("mov.u32 %r5, 0;" + row(round)) == LoadsLeft{1, 1, 1});
+    CHECK(hoisted("mov.u32 %r5, 1;" + row(round + "ld.shared.u32 %r9, [%r3]; neg.s32 %r9, %r9; st.shared.u32 [%r8], %r9;")) == LoadsLeft{0, 1, 0});
+    CHECK(hoisted("mov.u32 %r5, 2;" + row(round + "ld.shared.u32 %r9, [%r3+4]; st.shared.u32 [%r8], %r9;")) == LoadsLeft{0, 2, 0});
 }

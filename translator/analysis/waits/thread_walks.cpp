@@ -55,12 +55,16 @@ public:
             for (const GraphInstruction& each : block.instructions)
                 if (memory_of(graph_, each.inst) == Memory::unknown) return std::nullopt;
         find_actions();
+        find_steady_loads();
         for (std::size_t first = 0; first < threads_; first += abi::warp_size)
             if (!walk_warp(first, std::min<std::size_t>(first + abi::warp_size, threads_))) return std::nullopt;
         ThreadWalks result;
         for (const Rounds& rounds : rounds_)
             result.lanes_in_loop.push_back(
                 rounds.of_warps == 0 ? 0 : double(rounds.of_lanes) / double(rounds.of_warps * abi::warp_size));
+        for (const std::vector<Candidate>& of_loop : candidates_)
+            for (const Candidate& each : of_loop)
+                if (each.is_steady) result.steady_loads.push_back(each.load);
         return result;
     }
 
@@ -81,6 +85,13 @@ private:
         bool is_access = false;
         std::uint32_t bytes = 0;
         bool writes = false;
+    };
+    /// A load whose place is known when the loop begins.
+    struct Candidate {
+        ThreadWalks::SteadyLoad load;
+        const ptx::Instruction* inst = nullptr;
+        std::uint64_t begin = 0, end = 0; ///< of the thread that is on its way in the loop
+        bool is_steady = true;
     };
     /// Who has come to a word since the last barrier.
     struct Word {
@@ -132,6 +143,38 @@ private:
                 if (std::any_of(results.begin(), results.end(), [&](ValueId v) { return wanted[v]; }))
                     actions_[id].push_back({&each});
             }
+    }
+
+    /// Nothing in the loop is ordered with a load, and no thread waits for another one.
+    bool orders_nothing(const LoopInfo& loop) const {
+        return std::all_of(loop.blocks.begin(), loop.blocks.end(), [&](BlockId id) {
+            const Block& block = graph_.blocks[id];
+            return !block.ends_with_barrier && block.hand_over == 0 &&
+                   std::all_of(block.instructions.begin(), block.instructions.end(), [](const GraphInstruction& each) {
+                       return !is_strong(each.inst) &&
+                              !has_effect(each.inst, Effects::atomic | Effects::convergent | Effects::barrier |
+                                                         Effects::fence | Effects::async | Effects::call |
+                                                         Effects::volatile_read | Effects::waits);
+                   });
+        });
+    }
+
+    void find_steady_loads() {
+        candidates_.resize(graph_.forest.loops.size());
+        for (std::uint32_t number = 0; number < candidates_.size(); ++number) {
+            const LoopInfo& loop = graph_.forest.loops[number];
+            if (loop.preheader == no_block || !orders_nothing(loop)) continue;
+            const std::vector<GraphInstruction>& code = graph_.blocks[loop.header].instructions;
+            for (std::size_t i = 0; i < code.size(); ++i) {
+                const ptx::Instruction& inst = code[i].inst;
+                if (memory_of(graph_, inst) != Memory::shared || opcode(inst) != "ld" || inst.guard != ptx::no_id)
+                    continue;
+                const Operand& address = accessed_memory(inst);
+                const BlockId from = address.base == Operand::Base::reg ? graph_.values[address.index].block : no_block;
+                if (from == no_block || !graph_.forest.inside(graph_.forest.loop_of[from], number))
+                    candidates_[number].push_back({{number, i}, &inst});
+            }
+        }
     }
 
     static bool is_computed(const ptx::Instruction& inst) { return ptx::form_info(inst.form).effects == Effects::pure; }
@@ -199,6 +242,7 @@ private:
         if (way >= block.successors.size()) return false;
         const BlockId from = walker.block;
         walker.block = block.successors[way];
+        begin_loop(walker, from);
         const Block& next = graph_.blocks[walker.block];
         incoming_.clear();
         for (std::size_t i = 0; i < next.predecessors.size(); ++i) {
@@ -213,6 +257,40 @@ private:
         return true;
     }
 
+    void begin_loop(const Walker& walker, BlockId from) {
+        const std::uint32_t loop = begun_loop_[walker.block];
+        if (loop == no_loop || graph_.forest.inside(graph_.forest.loop_of[from], loop)) return;
+        for (Candidate& each : candidates_[loop]) {
+            const Number place = place_of(walker, *each.inst);
+            each.begin = place.value_or(0);
+            each.end = each.begin + access_bytes(*each.inst);
+            each.is_steady = each.is_steady && place;
+        }
+    }
+
+    /// `walker` writes to `place`: what its loops load from there changes.
+    void note_write(const Walker& walker, std::uint64_t place, std::uint32_t bytes) {
+        for (std::uint32_t loop = graph_.forest.loop_of[walker.block]; loop != no_loop;
+             loop = graph_.forest.loops[loop].parent)
+            for (Candidate& each : candidates_[loop])
+                if (place < each.end && each.begin < place + bytes) each.is_steady = false;
+    }
+
+    /// None if that is not known.
+    Number place_of(const Walker& walker, const ptx::Instruction& inst) const {
+        const Operand& address = accessed_memory(inst);
+        std::uint64_t place = address.value;
+        if (address.base == Operand::Base::reg) {
+            const Number base = value_of(walker, address.index);
+            if (!base) return std::nullopt;
+            place += *base;
+        } else if (address.base == Operand::Base::variable) {
+            if (address.scope != ptx::VariableScope::shared) return std::nullopt;
+            place += graph_.shared.at(address.index).offset;
+        }
+        return place & low_mask(32);
+    }
+
     bool access(const Walker& walker, std::uint8_t lane, const Action& action) {
         const ptx::Instruction& inst = action.instruction->inst;
         if (inst.guard != ptx::no_id) {
@@ -220,20 +298,13 @@ private:
             if (!guard) return false;
             if ((*guard & 1) == std::uint64_t(inst.guard_negated)) return true;
         }
-        const Operand& address = accessed_memory(inst);
-        std::uint64_t place = address.value;
-        if (address.base == Operand::Base::reg) {
-            const Number base = value_of(walker, address.index);
-            if (!base) return false;
-            place += *base;
-        } else if (address.base == Operand::Base::variable) {
-            if (address.scope != ptx::VariableScope::shared) return false;
-            place += graph_.shared.at(address.index).offset;
-        }
-        place &= low_mask(32);
+        const Number found = place_of(walker, inst);
+        if (!found) return false;
+        const std::uint64_t place = *found;
         if (action.bytes == 0 || place + action.bytes > most_shared) return false;
         for (std::uint64_t i = place / 4; i <= (place + action.bytes - 1) / 4; ++i)
             if (!come_to(words_[i], lane, action.writes)) return false;
+        if (action.writes) note_write(walker, place, action.bytes);
         return true;
     }
 
@@ -309,8 +380,9 @@ private:
     std::vector<std::size_t> number_of_;       ///< by value: from 1 on, of those that are wanted
     std::size_t wanted_ = 0;
     std::vector<Word> words_;
-    std::vector<std::uint32_t> begun_loop_; ///< by block: the loop whose header it is
-    std::vector<Rounds> rounds_;            ///< by loop
+    std::vector<std::uint32_t> begun_loop_;          ///< by block: the loop whose header it is
+    std::vector<Rounds> rounds_;                     ///< by loop
+    std::vector<std::vector<Candidate>> candidates_; ///< likewise
     std::uint32_t interval_ = 0;
     std::size_t steps_left_ = most_steps;
     std::vector<Number> incoming_;

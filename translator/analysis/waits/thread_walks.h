@@ -17,6 +17,13 @@ struct ThreadWalks {
     /// By loop of the forest: how many of a warp's lanes are in it on average, from 0 to 1, if all that come to it
     /// between two barriers begin together.
     std::vector<double> lanes_in_loop;
+    /// Plain loads in a loop's first block of words that stay what they are from round to round: the place is the same,
+    /// no thread that loads it writes there, and nothing in the loop orders memory.
+    struct SteadyLoad {
+        std::uint32_t loop = no_loop;
+        std::size_t instruction = 0; ///< of the loop's header
+    };
+    std::vector<SteadyLoad> steady_loads; ///< by loop, and in order
 };
 
 /// None if lanes meet, or if that is not known: something of memory or of a parameter decides about a way or a place,
