@@ -18,7 +18,7 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
         location = cursor_.location();
         do parse_target(target);
         while (cursor_.accept_word("target")); // the last architecture counts
-        address_size = 32;                     // the manual's default, but every 64-bit compiler writes the directive
+        address_size = 64;                     // the manual says 32, ptxas takes the machine's
         if (cursor_.accept_word("address_size")) {
             const SourceLocation at = cursor_.location();
             address_size = static_cast<unsigned>(cursor_.expect_count("32 or 64"));

@@ -63,6 +63,19 @@ TEST_CASE("array elements: a register counts in 32 bits") {
     CHECK(text("st.u8 s[%r], %r;").find("cvta.shared.u64") != std::string::npos);
 }
 
+TEST_CASE("addresses have 64 bits where no .address_size stands") {
+    // ptxas 13.0 makes sm_90 code of the first text and refuses the others.
+    const auto text = [](const std::string& statement) {
+        return ".version 6.0\n.target sm_60\n.global .u32 g[4];\n.func f() { ret; }\n.visible .entry k() {\n"
+               ".reg .b64 %d; .reg .b32 %r;\n" + statement + "\nret; }\n";
+    };
+    const auto loader = load_text(text("ld.global.u32 %r, g[%r]; mov.u64 %d, f; p: .callprototype _ (); call %d, p;"));
+    REQUIRE(loader->ok());
+    CHECK(loader->module().address_size == 64);
+    CHECK(first_error(text("ld.global.u32 %r, [%r];")).find("addresses have 64 bits") != std::string::npos);
+    CHECK(first_error(text("cvta.global.u32 %r, %r;")).find("addresses have 64 bits") != std::string::npos);
+}
+
 TEST_CASE("array elements: what has none") {
     const auto error = [](const std::string& statement) {
         return first_error(test::header + ".global .b32 g[4], one; .func f() { .reg .b32 %r; " +
