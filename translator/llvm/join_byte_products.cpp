@@ -172,7 +172,7 @@ private:
         Value* lacking = correction.getOperand(1);
         next->setOperand(0, correction.getOperand(0));
         auto* own = next->hasOneUse() ? dyn_cast<BinaryOperator>(next->user_back()) : nullptr;
-        if (own && own->getOpcode() == correction.getOpcode() && is_correction(*own)) {
+        if (own && own->getOpcode() == correction.getOpcode() && is_correction(*own) && own->getOperand(0) == next) {
             ir_.SetInsertPoint(own);
             own->setOperand(1, ir_.CreateAdd(lacking, own->getOperand(1)));
         } else {

@@ -71,3 +71,31 @@ TEST_CASE("tiles of products of bytes", "[kernels][barriers][memory][products]")
         }
     CHECK(wrong == 0);
 }
+
+TEST_CASE("sums of products of bytes that are taken from others", "[kernels][products]") {
+    const std::string other = GENERATE(".s32.s32", ".u32.u32", ".u32.s32", ".s32.u32"), first = GENERATE(".s32.s32", ".u32.u32"), last = GENERATE(".u32.s32", ".s32.u32");
+    const std::string operation = GENERATE("sub", "add");
+    const bool is_behind = GENERATE(false, true);
+    CAPTURE(other, first, last, operation, is_behind);
+    constexpr unsigned threads = 64;
+    std::mt19937 random(7);
+    std::vector<std::uint32_t> words(4 * threads);
+    for (std::uint32_t& word : words) word = std::uint32_t(random());
+    Array<std::uint32_t> in(words), out(threads);
+    const std::string apart = "dp4a" + other + " %r5, %r2, %r3, %r4;\n", chain = "dp4a" + first + " %r6, %r1, %r2, %r3; dp4a" + last + " %r6, %r3, %r4, %r6;\n";
+    run("mul.wide.u32 %l1, %r60, 16; add.u64 %l1, %l1, %l60; ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%l1];\n" + (is_behind ? chain + apart : apart + chain) +
+            operation + ".u32 %r7, %r5, %r6; mul.wide.u32 %l2, %r60, 4; add.u64 %l2, %l2, %l61; st.global.u32 [%l2], %r7;\n",
+        {1}, {threads}, {in.address(), out.address()});
+    const auto sum = [](const std::string& types, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+        for (unsigned n = 0; n < 4; ++n) c += std::uint32_t(byte(a, n, types[1] == 's') * byte(b, n, types[5] == 's'));
+        return c;
+    };
+    const std::vector<std::uint32_t> got = out.values();
+    unsigned wrong = 0;
+    for (unsigned t = 0; t < threads; ++t) {
+        const std::uint32_t* w = &words[4 * t];
+        const std::uint32_t chained = sum(last, w[2], w[3], sum(first, w[0], w[1], w[2])), alone = sum(other, w[1], w[2], w[3]);
+        wrong += got[t] != (operation == "sub" ? alone - chained : alone + chained);
+    }
+    CHECK(wrong == 0);
+}
