@@ -21,6 +21,7 @@
 #include "translator/emit/region_form.h"
 #include "translator/jit/image.h"
 #include "translator/late_call.h"
+#include "translator/llvm/table_look_ups.h"
 
 #include <fmt/format.h>
 
@@ -75,6 +76,7 @@ public:
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();
         properties.static_shared = std::max(unit_.shared.static_size, unit_.shared.dynamic_offset); // with padding
+        if (!late_function) note_shared_bytes(*unit_.module, properties.static_shared);
         if (unit_.reserved_shared) properties.reserved_shared = reserved_shared_bytes;
         properties.interleaved_bytes = graph_.interleaved_bytes;
         size_stack(properties);

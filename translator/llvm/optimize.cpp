@@ -26,6 +26,7 @@
 #include "translator/llvm/promote_slots.h"
 #include "translator/llvm/register_phases.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
+#include "translator/llvm/table_look_ups.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
@@ -85,6 +86,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(JoinColumnStores()); // before InstCombine makes one load of those from different memory
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
+        late.addPass(TableLookUps(machine));
         late.addPass(JoinByteProducts());
         late.addPass(JamSteps());
         late.addPass(RegisterPhases());
