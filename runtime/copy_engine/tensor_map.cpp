@@ -12,11 +12,15 @@ using Bytes = std::uint8_t*;
 // Flags at byte 8.
 constexpr unsigned flag_im2col = 0, flag_rank = 4, flag_format = 7, flag_interleave = 11, flag_swizzle = 13,
                    flag_nan = 15, flag_tf32 = 16, flag_promotion = 17;
-// Ours, for what sm_90 doesn't have: the atom, and the third bit of the swizzle.
-constexpr unsigned flag_atom = 19, flag_swizzle_96 = 21;
+// Programs that write maps themselves (CUTLASS' Python, cuTile's compiler) set two more, which change no copy's result:
+// bit 1, and bit 21 where the tensor takes 128 KiB and more.
 
-constexpr unsigned at_flags = 8, at_stride = 12, at_stride_high = 28, at_dim = 32, at_step = 52, at_box = 55,
-                   at_corners = 56, at_pixels = 60, at_box_bytes = 64, at_pattern = 72;
+// Ours, for what sm_90 doesn't have, in a byte that such programs write as zero: the atom, and the third bit of the
+// swizzle.
+constexpr unsigned later_atom = 0, later_swizzle_96 = 2;
+
+constexpr unsigned at_flags = 8, at_stride = 12, at_stride_high = 28, at_dim = 32, at_step = 52, at_later = 54,
+                   at_box = 55, at_corners = 56, at_pixels = 60, at_box_bytes = 64, at_pattern = 72;
 
 template <class T> T get(const TensorMap& map, unsigned at) {
     T value;
@@ -35,6 +39,11 @@ std::uint32_t field(std::uint32_t flags, unsigned at, unsigned bits) {
 void put_flag(TensorMap& map, unsigned at, unsigned bits, std::uint32_t value) {
     const std::uint32_t mask = ((1u << bits) - 1) << at;
     put(map, at_flags, (get<std::uint32_t>(map, at_flags) & ~mask) | (value << at & mask));
+}
+
+void put_later(TensorMap& map, unsigned at, unsigned bits, unsigned value) {
+    const unsigned mask = ((1u << bits) - 1) << at;
+    map.bytes[at_later] = static_cast<std::uint8_t>((map.bytes[at_later] & ~mask) | (value << at & mask));
 }
 
 /// tf32 and its flushing form are f32 with a flag; packed types follow behind bf16.
@@ -144,6 +153,7 @@ bool is_floating(TensorType type) {
 
 bool decode(const TensorMap& map, TensorMapFields& fields) {
     const auto flags = get<std::uint32_t>(map, at_flags);
+    const std::uint32_t later = map.bytes[at_later];
     fields.address = get<std::uint64_t>(map, 0);
     fields.im2col = field(flags, flag_im2col, 1) != 0;
     fields.rank = field(flags, flag_rank, 3) + 1;
@@ -151,8 +161,8 @@ bool decode(const TensorMap& map, TensorMapFields& fields) {
     if (fields.rank > max_tensor_rank || interleave > 2 || !get_type(flags, fields.type)) return false;
     if (fields.im2col && fields.rank < 3) return false;
     fields.interleave = static_cast<Interleave>(interleave);
-    fields.swizzle = static_cast<Swizzle>(field(flags, flag_swizzle_96, 1) ? 4 : field(flags, flag_swizzle, 2));
-    fields.atom = static_cast<SwizzleAtom>(field(flags, flag_atom, 2));
+    fields.swizzle = static_cast<Swizzle>(field(later, later_swizzle_96, 1) ? 4 : field(flags, flag_swizzle, 2));
+    fields.atom = static_cast<SwizzleAtom>(field(later, later_atom, 2));
     fields.fill_nan = field(flags, flag_nan, 1) != 0;
     fields.promotion = field(flags, flag_promotion, 2);
     const auto steps = get<std::uint16_t>(map, at_step);
@@ -181,7 +191,7 @@ void encode(const TensorMapFields& fields, TensorMap& map) {
     put_flag(map, flag_nan, 1, fields.fill_nan);
     put_flag(map, flag_promotion, 2, fields.promotion);
     replace_field(map, TensorMapField::swizzle_mode, 0, static_cast<std::uint64_t>(fields.swizzle));
-    put_flag(map, flag_atom, 2, static_cast<std::uint32_t>(fields.atom));
+    put_later(map, later_atom, 2, static_cast<unsigned>(fields.atom));
     std::uint64_t elements = 1;
     for (unsigned i = 0; i < fields.rank; ++i) {
         put(map, at_dim + 4 * i, static_cast<std::uint32_t>(fields.dim[i] - 1));
@@ -217,8 +227,8 @@ void replace_field(TensorMap& map, TensorMapField which, unsigned index, std::ui
     case TensorMapField::interleave_layout: return put_flag(map, flag_interleave, 2, word);
     case TensorMapField::swizzle_mode:
         put_flag(map, flag_swizzle, 2, word & 3);
-        return put_flag(map, flag_swizzle_96, 1, word >> 2 & 1);
-    case TensorMapField::swizzle_atomicity: return put_flag(map, flag_atom, 2, word);
+        return put_later(map, later_swizzle_96, 1, word >> 2 & 1);
+    case TensorMapField::swizzle_atomicity: return put_later(map, later_atom, 2, word);
     case TensorMapField::fill_mode: return put_flag(map, flag_nan, 1, word);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -88,4 +89,41 @@ TEST_CASE("copy engine: tensor maps have the bytes and codes of the H200's drive
         ++count;
     }
     CHECK(count == 168);
+}
+
+TEST_CASE("copy engine: flags that only say how large a tensor is change nothing") {
+    // Maps as CUTLASS' Python writes them into parameters, for f16 with 128 bytes of swizzle: bit 1 always, bit 21 where
+    // a tensor takes 128 KiB; nothing is set behind the first 64 bytes.
+    const auto decoded = [](std::uint32_t flags) {
+        TensorMap map{};
+        const std::uint64_t words[] = {0x7f3396200000, std::uint64_t{0x20} << 32 | flags, 0, 0,
+                                       0xff000000ff,   0,                             std::uint64_t{0x3f} << 56, 0x7f};
+        std::memcpy(map.bytes, words, sizeof words);
+        std::memset(map.bytes + 64, 0xa5, 64);
+        TensorMapFields fields;
+        REQUIRE(decode(map, fields));
+        return fields;
+    };
+    for (const std::uint32_t flags : {0x46312u, 0x246312u}) {
+        const TensorMapFields fields = decoded(flags);
+        CHECK(fields.swizzle == Swizzle::span_128);
+        CHECK(fields.atom == SwizzleAtom::bytes_16);
+        CHECK(fields.type == TensorType::f16);
+        CHECK(fields.rank == 2);
+        CHECK(fields.dim[1] == 256);
+        CHECK(fields.stride[0] == 512);
+        CHECK(fields.box[0] == 64);
+        CHECK(fields.box[1] == 128);
+    }
+    // What only later GPUs have does not lie there, and survives.
+    TensorMap map;
+    TensorMapFields fields = decoded(0x46312), again;
+    fields.atom = SwizzleAtom::bytes_32;
+    encode(fields, map);
+    REQUIRE(decode(map, again));
+    CHECK(again.atom == SwizzleAtom::bytes_32);
+    replace_field(map, TensorMapField::swizzle_mode, 0, 4);
+    REQUIRE(decode(map, again));
+    CHECK(again.swizzle == Swizzle::span_96);
+    CHECK((map.bytes[10] & 0x20) == 0);
 }
