@@ -16,6 +16,7 @@ namespace {
 struct Operation {
     std::string text; ///< of %d, %a, %b, %c
     unsigned d, a, operands;
+    bool of_integers = false;
 };
 
 const std::vector<u64>& special_values(unsigned bits, unsigned operands) {
@@ -28,8 +29,14 @@ const std::vector<u64>& special_values(unsigned bits, unsigned operands) {
     return bits == 64 ? doubles : bits == 32 ? floats : halves;
 }
 
+/// Numbers that are also places in a word, lengths and shifts.
+const std::vector<u64>& integers(unsigned bits) {
+    static const std::vector<u64> words = {0, 1, 5, 31, 32, 40, 0x80000003, 0xdeadbeef}, long_words = {0, 1, 7, 33, 63, 64, 0x8000000000000103, 0x0123456789abcdef};
+    return bits == 64 ? long_words : words;
+}
+
 std::vector<Operands> crossed(const Operation& operation) {
-    const std::vector<u64>& values = special_values(operation.a, operation.operands);
+    const std::vector<u64>& values = operation.of_integers ? integers(operation.a) : special_values(operation.a, operation.operands);
     std::vector<Operands> all;
     for (u64 a : values)
         for (u64 b : operation.operands > 1 ? values : std::vector<u64>{0})
@@ -131,6 +138,7 @@ void check(const Operation& operation) {
         std::vector<Operands> numbers;
         for (u64 i = 0; i < part.size(); ++i) numbers.push_back({i, 0, 0});
         for (Way way : {Way::constants, Way::memory, Way::stored, Way::stored_words, Way::stored_early, Way::stored_early_words, Way::stored_early_pair, Way::stored_early_pieces, Way::early, Way::late}) {
+            if (operation.of_integers && way != Way::constants) continue; // LLVM's own arithmetic is LLVM's
             if (operation.a != 64 && way != Way::constants && way != Way::late) continue; // NaNs of others are canonical
             if (is_part(way) && !has_parts(operation)) continue;
             if (is_stored(way) && !rounds_to_nearest(operation)) continue; // what is seen of a store does not depend on it
@@ -202,4 +210,19 @@ TEST_CASE("known operands: halves", "[float]") {
     check({"add.rn.sat.f16 %d, %a, %b;", 16, 16, 2});
     check({"ex2.approx.f16 %d, %a;", 16, 16, 1});
     check({"cvt.rni.f16.f16 %d, %a;", 16, 16, 1});
+}
+
+TEST_CASE("known operands: integers", "[integer]") {
+    for (const char* text : {"brev.b32 %d, %a;", "popc.b32 %d, %a;", "clz.b32 %d, %a;"}) check({text, 32, 32, 1, true});
+    check({"brev.b64 %d, %a;", 64, 64, 1, true});
+    for (const char* text : {"popc.b64 %d, %a;", "clz.b64 %d, %a;"}) check({text, 32, 64, 1, true});
+    for (const char* text : {"mul.hi.u32 %d, %a, %b;", "mul.hi.s32 %d, %a, %b;"}) check({text, 32, 32, 2, true});
+    for (const char* text : {"mul.hi.u64 %d, %a, %b;", "mul.hi.s64 %d, %a, %b;"}) check({text, 64, 64, 2, true});
+    for (const char* text : {"lop3.b32 %d, %a, %b, %c, 0xca;", "lop3.b32 %d, %a, %b, %c, 0x17;", "shf.l.clamp.b32 %d, %a, %b, %c;", "shf.l.wrap.b32 %d, %a, %b, %c;",
+                             "shf.r.clamp.b32 %d, %a, %b, %c;", "shf.r.wrap.b32 %d, %a, %b, %c;", "bfe.u32 %d, %a, %b, %c;", "bfe.s32 %d, %a, %b, %c;",
+                             "bfi.b32 %d, %a, 0x5a5aa5a5, %b, %c;"})
+        check({text, 32, 32, 3, true});
+    const std::string field = "{ .reg .b32 position, length; cvt.u32.u64 position, %b; cvt.u32.u64 length, %c; ";
+    for (const char* text : {"bfe.u64 %d, %a, position, length; }", "bfe.s64 %d, %a, position, length; }", "bfi.b64 %d, %a, 0x123456789abcdef, position, length; }"})
+        check({field + text, 64, 64, 3, true});
 }

@@ -6,6 +6,7 @@
 #include "translator/analysis/graph/form_queries.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace ptarmigan::translator {
@@ -77,6 +78,61 @@ Result shift_left(const ptx::Instruction& inst, const Sources& s) {
     return s[1] >= ptx::bit_size(inst.type()) ? 0 : s[0] << s[1];
 }
 
+std::uint64_t high_product(std::uint64_t a, std::uint64_t b, ScalarType type) {
+    const unsigned bits = ptx::bit_size(type);
+    if (bits < 64) return (extend(a, type) * extend(b, type)) >> bits;
+    if (ptx::is_signed(type)) return std::uint64_t((__int128(std::int64_t(a)) * std::int64_t(b)) >> 64);
+    return std::uint64_t((static_cast<unsigned __int128>(a) * b) >> 64);
+}
+
+Result reverse_bits(const ptx::Instruction& inst, const Sources& s) {
+    std::uint64_t reversed = 0;
+    const unsigned bits = ptx::bit_size(inst.type());
+    for (unsigned i = 0; i < bits; ++i) reversed |= (s[0] >> i & 1) << (bits - 1 - i);
+    return reversed;
+}
+
+Result leading_zeros(const ptx::Instruction& inst, const Sources& s) {
+    const unsigned bits = ptx::bit_size(inst.type());
+    return std::uint64_t(std::countl_zero(low_bits(s[0], bits))) - (64 - bits);
+}
+
+/// Position or length of a bit field, `bits` or more being alike: eight bits count, but all of fields of 64 (recorded
+/// on an H200).
+unsigned field_number(std::uint64_t number, unsigned bits) {
+    return unsigned(std::min<std::uint64_t>(bits == 64 ? low_bits(number, 32) : number & 255, bits));
+}
+
+Result extract_field(const ptx::Instruction& inst, const Sources& s) {
+    const unsigned bits = ptx::bit_size(inst.type());
+    const unsigned position = field_number(s[1], bits), length = field_number(s[2], bits);
+    if (length == 0) return 0;
+    const unsigned end = std::min(position + length, bits); // what lies above the number is its sign
+    if (ptx::is_signed(inst.type())) return std::uint64_t(sign_extend(s[0], end) >> std::min(position, 63u));
+    return position == bits ? 0 : low_bits(s[0], end) >> position;
+}
+
+Result insert_field(const ptx::Instruction& inst, const Sources& s) {
+    const unsigned bits = ptx::bit_size(inst.type());
+    const unsigned position = field_number(s[2], bits), length = field_number(s[3], bits);
+    if (position == bits) return s[1];
+    const std::uint64_t mask = low_bits(~std::uint64_t(0), length) << position;
+    return (s[0] << position & mask) | (s[1] & ~mask);
+}
+
+Result logic_of_three(const ptx::Instruction&, const Sources& s) {
+    std::uint64_t result = 0;
+    for (unsigned i = 0; i < 8; ++i)
+        if (s[3] >> i & 1) result |= (i & 4 ? s[0] : ~s[0]) & (i & 2 ? s[1] : ~s[1]) & (i & 1 ? s[2] : ~s[2]);
+    return result;
+}
+
+Result funnel_shift(const ptx::Instruction& inst, const Sources& s) {
+    const std::uint64_t both = low_bits(s[0], 32) | s[1] << 32;
+    const std::uint64_t by = inst.has(Modifier::clamp) ? std::min<std::uint64_t>(s[2], 32) : s[2] & 31;
+    return inst.has(Modifier::l) ? (both << by) >> 32 : both >> by;
+}
+
 using Fold = Result (*)(const ptx::Instruction&, const Sources&);
 
 Result product(const ptx::Instruction& inst, const Sources& s) {
@@ -98,6 +154,8 @@ const std::map<FormId, Fold>& folds() {
         {FormId::neg_int, [](const ptx::Instruction&, const Sources& s) -> Result { return 0 - s[0]; }},
         {FormId::mul_lo, product},
         {FormId::mul_wide, product},
+        {FormId::mul_hi,
+         [](const ptx::Instruction& i, const Sources& s) -> Result { return high_product(s[0], s[1], i.type()); }},
         {FormId::mad_lo, product_sum},
         {FormId::mad_wide, product_sum},
         {FormId::div_int, [](const ptx::Instruction& i, const Sources& s) { return divide(i, s, false); }},
@@ -115,7 +173,14 @@ const std::map<FormId, Fold>& folds() {
         {FormId::xor_bits, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] ^ s[1]; }},
         {FormId::not_bits, [](const ptx::Instruction&, const Sources& s) -> Result { return ~s[0]; }},
         {FormId::shl, shift_left},
+        {FormId::lop3, logic_of_three},
         {FormId::shr, shift_right},
+        {FormId::shf, funnel_shift},
+        {FormId::brev, reverse_bits},
+        {FormId::popc, [](const ptx::Instruction&, const Sources& s) -> Result { return std::popcount(s[0]); }},
+        {FormId::clz, leading_zeros},
+        {FormId::bfe, extract_field},
+        {FormId::bfi, insert_field},
         {FormId::setp_bits, compare},
         {FormId::setp_signed, compare},
         {FormId::setp_unsigned, compare},
