@@ -8,6 +8,8 @@ namespace ptarmigan::sass {
 
 namespace {
 
+constexpr int bank_size = 0x10000;
+
 /// Where sm_90 has what stands at `offset` among the launch's words on sm_100 and later; -1 if nothing is known.
 std::int64_t place_on_hopper(std::int64_t offset) {
     struct Words {
@@ -251,6 +253,8 @@ void Lifter::load_constant(const Instruction& inst) {
             place.value += std::int32_t(*index.constant);
             by = zero_register;
         }
+    const bool wraps = place.value < 0; // the sum counts in the bank: 0x8000 further on is coded as 0x8000 before
+    if (wraps && by == zero_register) place.value += bank_size;
     if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
     if (by == zero_register && size.bytes >= 4) return load_constant_words(inst, place, size.bytes);
     if (size.bytes > 8) refuse_here();
@@ -258,7 +262,15 @@ void Lifter::load_constant(const Instruction& inst) {
     std::string base;
     if (by != zero_register) {
         base = wide_temporary();
-        emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
+        if (wraps) {
+            const std::string sum = temporary(), inside = temporary();
+            emit("add.u32 " + sum + ", " + read_index(by).text + ", " + std::to_string(place.value));
+            emit("and.b32 " + inside + ", " + sum + ", " + std::to_string(bank_size - 1));
+            emit("cvt.u64.u32 " + base + ", " + inside);
+            place.value = 0;
+        } else {
+            emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
+        }
     }
     if (place.bank == 3 || place.bank == 2)
         load_from_space(inst, "ld.const", place_in_section(place, base), size);

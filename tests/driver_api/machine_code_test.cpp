@@ -106,6 +106,13 @@ TEST_CASE("machine code: constants that hold addresses of constants") {
     }
 }
 
+TEST_CASE("machine code: constants more than 32 KB behind the bank's beginning") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("far_constants.ptx", "far_constants");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() == 4);
+    CHECK(results("far_constants.sm_90.cubin", "far_constants") == expected);
+}
+
 TEST_CASE("machine code: absolute differences of bytes") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("byte_differences.ptx", "byte_differences");
