@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// atom and red (manual 9.7.13.5, 9.7.13.6). Active lanes go one after the other, in order. Three cases are better:
+// atom and red (manual 9.7.13.5, 9.7.13.6). Active lanes go one after the other, in order. Some cases are better:
 //   one address, integer operation   the warp's values are combined first: one access
 //   one address, float addition      the lanes' additions in order, in registers: one access
 //   shared memory                    a cluster runs on one thread at a time, so plain accesses are atomic
 //   ... at distinct affine addresses  likewise, as one vector load and store
+//   neighbours in global memory       16 bytes at once: atomic_runs.h
 #include "translator/kernel_abi.h"
 #include "translator/lower/access_mark.h"
-#include "translator/lower/atomic_operation.h"
+#include "translator/lower/atomic_runs.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/memory_access.h"
 
@@ -18,14 +19,6 @@ using ptx::StateSpace;
 using Kind = AtomicOperation::Kind;
 
 namespace {
-
-struct AtomicAccess {
-    AtomicOperation operation;
-    LaneAddress address;
-    LaneValue b, c; ///< as integers; c for cas
-    llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
-    bool private_memory = false; ///< no other thread of the host reaches it: the shared memory of the CTA's cluster
-};
 
 llvm::AtomicOrdering ordering_of(const Instruction& inst) {
     switch (inst.one_of({Word::acquire, Word::release, Word::acq_rel})) {
@@ -64,11 +57,6 @@ Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, llvm::fu
     ir.CreateCondBr(ir.CreateExtractValue(pair, 1), done, loop);
     ir.SetInsertPoint(done);
     return old;
-}
-
-/// combine()'s is_shared for a generic address, null where it does not ask.
-Value* shared_condition(WarpEmitter& e, const AtomicAccess& access, Value* address) {
-    return access.operation.adder == AtomicOperation::Adder::by_address ? is_shared(e, address) : nullptr;
 }
 
 Value* native_atomic(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b) {
@@ -294,6 +282,7 @@ Value* carry_out(WarpEmitter& e, const AtomicAccess& access, bool wants_result) 
     if (access.private_memory && fits && e.width() > 1 && may_be_whole &&
         e.options().optimization != Optimization::least)
         return lane_by_lane_in_private(e, access, wants_result);
+    if (!wants_result && do_in_runs(e, access, [&] { lane_by_lane(e, access, false); })) return nullptr;
     return lane_by_lane(e, access, wants_result);
 }
 
@@ -333,6 +322,10 @@ void lower_atomic(WarpEmitter& e, const Instruction& inst) {
 }
 
 } // namespace
+
+Value* shared_condition(WarpEmitter& e, const AtomicAccess& access, Value* address) {
+    return access.operation.adder == AtomicOperation::Adder::by_address ? is_shared(e, address) : nullptr;
+}
 
 void atom(WarpEmitter& e, const Instruction& inst) {
     lower_atomic(e, inst);
