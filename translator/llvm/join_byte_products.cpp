@@ -91,7 +91,9 @@ private:
         if (!moved || moved->getOpcode() != Instruction::Xor || !is_splat_of(moved->getOperand(1), moved_bytes))
             return std::nullopt;
         auto* corrected = products->hasOneUse() ? dyn_cast<BinaryOperator>(products->user_back()) : nullptr;
-        if (!corrected || corrected->getOpcode() != Instruction::Sub || !is_correction(*corrected)) return std::nullopt;
+        if (!corrected || corrected->getOpcode() != Instruction::Sub || corrected->getOperand(0) != products ||
+            !is_correction(*corrected))
+            return std::nullopt;
         const auto* lacking = dyn_cast<CallInst>(corrected->getOperand(1));
         if (!lacking || lacking->getIntrinsicID() != products->getIntrinsicID() ||
             !is_splat_of(lacking->getArgOperand(0), 0) || !is_splat_of(lacking->getArgOperand(1), moved_bytes) ||

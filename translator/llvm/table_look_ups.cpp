@@ -109,8 +109,9 @@ private:
         const auto* load = dyn_cast<LoadInst>(address);
         if (!load || !load->getMetadata(LLVMContext::MD_invariant_load)) return std::nullopt;
         APInt field(layout_.getIndexTypeSizeInBits(load->getPointerOperandType()), 0);
-        const Value* context = load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, field, false);
-        if (context != function_.getArg(0) || field != offsetof(abi::CtaContext, shared)) return std::nullopt;
+        const auto* context =
+            dyn_cast<Argument>(load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, field, false));
+        if (!context || context->getArgNo() != 0 || field != offsetof(abi::CtaContext, shared)) return std::nullopt;
         return offset;
     }
 
@@ -130,7 +131,7 @@ private:
         std::vector<LookUp> group;
         for (std::size_t i = 0; i <= look_ups.size(); ++i) {
             const bool joins = i < look_ups.size() && group.size() < look_ups_at_once &&
-                               (group.empty() || is_known_at(look_ups[i].index, *group.front().gather));
+                               (group.empty() || is_known_at(look_ups[i], *group.front().gather));
             if (!joins && group.size() >= fewest_look_ups) {
                 write(*unchanged, group);
                 changed = true;
@@ -168,6 +169,10 @@ private:
             instruction->mayReadOrWriteMemory() || !isSafeToSpeculativelyExecute(instruction))
             return false;
         return all_of(instruction->operands(), [&](const Use& use) { return is_known_at(use.get(), place); });
+    }
+    bool is_known_at(const LookUp& each, Instruction& place) const {
+        return is_known_at(each.index, place) && is_known_at(each.gather->getArgOperand(2), place) &&
+               is_known_at(each.gather->getArgOperand(3), place);
     }
     void make_known_at(Value* value, Instruction& place) {
         auto* instruction = dyn_cast<Instruction>(value);
@@ -251,7 +256,9 @@ private:
 
     void write(Loop& loop, const std::vector<LookUp>& group) {
         Instruction& place = *group.front().gather;
-        for (const LookUp& each : group) make_known_at(each.index, place);
+        for (const LookUp& each : group)
+            for (Value* needed : {each.index, each.gather->getArgOperand(2), each.gather->getArgOperand(3)})
+                make_known_at(needed, place);
         const std::array<Bytes, word_bytes>& tables = bytes_of(loop, group.front());
         ir_.SetInsertPoint(&place);
         ir_.SetCurrentDebugLocation(place.getDebugLoc());
@@ -290,7 +297,10 @@ private:
                     ir_.CreateBitCast(interleaved(found[2 * half], found[2 * half + 1], odd, 64), pairs);
         for (unsigned i = 0; i < group.size(); ++i) {
             Value* result = interleaved(paired[i % 2][0], paired[i % 2][1], i / 2, 32);
-            group[i].gather->replaceAllUsesWith(ir_.CreateBitCast(result, words));
+            // Others may count on what lanes get that do not gather.
+            IntrinsicInst& gather = *group[i].gather;
+            gather.replaceAllUsesWith(
+                ir_.CreateSelect(gather.getArgOperand(2), ir_.CreateBitCast(result, words), gather.getArgOperand(3)));
         }
         for (const LookUp& each : group) each.gather->eraseFromParent();
     }
