@@ -3,6 +3,7 @@
 
 #include "translator/llvm/add_masks_by_choice.h"
 #include "translator/llvm/bfloats_as_integers.h"
+#include "translator/llvm/chains_ahead.h"
 #include "translator/llvm/choices_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/defer_nan_choice.h"
@@ -90,6 +91,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(JoinByteProducts());
         late.addPass(JamSteps());
         late.addPass(RegisterPhases());
+        late.addPass(ChainsAhead());
     }
     const bool is_aarch64 = machine.getTargetTriple().isAArch64();
     if (full && (lacks_mask_registers(machine) || is_aarch64))
