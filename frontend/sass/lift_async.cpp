@@ -59,7 +59,8 @@ std::string Lifter::cluster_address(const Operand& place) {
 }
 
 /// What a uniform instruction does, the warp does once. ptxas writes a loop around it in which each lane is elected in
-/// turn, or knows that one lane is here, or that doing it again changes nothing: there each lane does it for itself.
+/// turn, or knows that one lane is here, or that doing it again changes nothing: there each lane does it for itself. Of
+/// `if (elect) copy` it leaves ELECT and takes the branch away: all lanes come to the copy, which is the elected one's.
 void Lifter::emit_once(const std::string& statement) {
     if (is_by_hand_) {
         finish_together();
@@ -73,6 +74,10 @@ void Lifter::emit_once(const std::string& statement) {
         leader.name = leads;
         const std::string both = with_guard(*current_, leader);
         if (writes_) text_ += "\t@" + both + " " + statement + ";\n";
+        return;
+    }
+    if (!elected_.empty() && is_unguarded(*current_) && !lone_lane_in_loop()) {
+        if (writes_) text_ += "\t@" + elected_ + " " + statement + ";\n";
         return;
     }
     emit_of_lane(statement);

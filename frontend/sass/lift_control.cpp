@@ -501,6 +501,7 @@ void Lifter::elect(const Instruction& inst) {
     emit_guarded("elect.sync " + lane + "|" + chosen + ", " + mask(inst));
     write(leader, value_of(lane));
     write_predicate(p, chosen);
+    if (is_unguarded(inst)) elected_ = chosen;
 }
 
 void Lifter::warpsync(const Instruction& inst) {

@@ -89,6 +89,7 @@ void Lifter::begin_block(const EntryState& pairs) {
     lone_lanes_.clear();
     collective_mask_ = pairs[active_mask_bit] ? "%active_mask" : "";
     lanes_here_.clear();
+    elected_.clear();
     pairs_ = pairs;
     for (unsigned index = 0; index < register_count; ++index)
         registers_[index].is_window_high = pairs[window_high_bits + index];

@@ -322,6 +322,7 @@ private:
     /// Number of a product of one: which, and the other factor.
     std::map<unsigned, std::pair<unsigned, std::string>> reciprocal_products_;
     std::string collective_mask_;
+    std::string elected_;    ///< what the block's last ELECT chose, where no branch has been between; else empty
     std::string lanes_here_; ///< lanes_here() of the block, where it has been asked; else empty
     std::string guard_copy_; ///< empty: the guard's own register holds it
     std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h

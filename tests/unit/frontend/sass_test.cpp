@@ -548,6 +548,23 @@ TEST_CASE("sass: copies that a warp makes once where only the elected lane names
     CHECK_FALSE(holds(elects, {"activemask.b32"}));
 }
 
+TEST_CASE("sass: a copy that all lanes come to behind ELECT is the elected lane's") {
+    // tma_gemm's UTMALDG.2D at 0x1730; ELECT P2 in the place of UMOV UR14, UR6 before it. ptxas makes that of elect.sync, a branch and a copy.
+    const std::string plain = lift_patched(tensor_copies, "tma_gemm", {}),
+                      elected = lift_patched(tensor_copies, "tma_gemm", {{0x1700, 0x00000000003f782f, 0x000fda0003840000}});
+    const auto copy_of = [](const std::string& text) {
+        const std::size_t copy = text.find("cp.async.bulk.tensor.2d.shared::cluster.global.tile");
+        REQUIRE(copy != std::string::npos);
+        const std::size_t line = text.rfind('\n', copy) + 1;
+        return text.substr(line, copy - line);
+    };
+    CHECK(copy_of(plain) == "\t");
+    const std::size_t asked = elected.rfind("elect.sync ", elected.find("cp.async.bulk.tensor.2d.shared::cluster.global.tile"));
+    REQUIRE(asked != std::string::npos);
+    const std::size_t name = elected.find('|', asked) + 1;
+    CHECK(copy_of(elected) == "\t@" + elected.substr(name, elected.find(',', name) - name) + " ");
+}
+
 TEST_CASE("sass: im2col of five dimensions has three offsets of 5 bits") {
     // UTMALDG.5D.IM2COL [UR4], [UR18], UR12 in the place of tma_gemm's UTMALDG.2D.
     const Patch patch{0x1730, 0x00000004120073b4, 0x0005e4000806000c};
