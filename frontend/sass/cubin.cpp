@@ -30,6 +30,7 @@ enum Attribute : std::uint8_t {
     max_threads = 0x05,
     param_cbank = 0x0a,
     reqntid = 0x10,
+    param_size = 0x19, ///< of all in the bank (CBANK_PARAM_SIZE)
     frame_size = 0x11,
     min_stack_size = 0x12,
     kparam_info = 0x17,
@@ -42,7 +43,11 @@ enum Attribute : std::uint8_t {
     sw_war = 0x36,
     cta_per_cluster = 0x3d,
     explicit_cluster = 0x3e,
+    blocks_as_clusters = 0x5b,
+    language = 0x66, ///< PTX's .language: 7 is CUDA Tile
 };
+
+constexpr std::uint32_t tile_language = 7;
 
 class Reader {
 public:
@@ -201,18 +206,24 @@ private:
                                                             : 0x160; // said only where there are some
         const CubinSection* info = cubin_.find_section(".nv.info." + name);
         if (info == nullptr) return "no .nv.info";
-        bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {
+        std::uint32_t size_in_bank = 0;
+        bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t value, auto payload) {
             std::uint32_t word[3] = {};
             for (unsigned i = 0; i < 3; ++i) static_cast<void>(load(payload, 4 * i, word[i]));
             switch (attribute) {
             case kparam_info: kernel.parameters.push_back({word[1] & 0xffff, word[1] >> 16, word[2] >> 18}); break;
-            case kparam_info_v2: kernel.parameters.push_back({word[1] & 0xffff, word[1] >> 16, word[2]}); break;
+            case kparam_info_v2: // above the size: what a pointer points to
+                kernel.parameters.push_back({word[1] & 0xffff, word[1] >> 16, word[2] & 0xffff});
+                break;
+            case param_size: size_in_bank = value; break;
+            case language: kernel.is_tile = word[0] == tile_language; break;
             case param_cbank: kernel.parameter_base = word[1] & 0xffff; break;
             case max_threads:
                 kernel.max_threads = std::max(word[0], 1u) * std::max(word[1], 1u) * std::max(word[2], 1u);
                 break;
             case sw_war: kernel.names_workarounds = true; break;
             case explicit_cluster: kernel.has_clusters = true; break;
+            case blocks_as_clusters: kernel.blocks_are_clusters = true; break;
             case cta_per_cluster:
                 kernel.has_clusters = true;
                 std::copy_n(word, 3, kernel.cluster);
@@ -222,6 +233,7 @@ private:
             }
         });
         if (kernel.has_clusters && cubin_.architecture < 90) sound = false;
+        if (kernel.blocks_are_clusters && (kernel.cluster[0] == 0 || kernel.required_threads[0] == 0)) sound = false;
         if (kernel.cluster[0] != 0 && (kernel.cluster[1] == 0 || kernel.cluster[2] == 0)) sound = false;
         sound = read_facts(info->bytes, kernel.facts) && sound;
         std::sort(kernel.parameters.begin(), kernel.parameters.end(),
@@ -232,7 +244,20 @@ private:
             if (parameter.ordinal != i || parameter.offset < end || parameter.size == 0) sound = false;
             end = parameter.offset + parameter.size;
         }
-        return sound && end <= 65536 ? std::string() : "damaged: .nv.info";
+        if (!sound || end > 65536) return "damaged: .nv.info";
+        return kernel.is_tile && size_in_bank > end ? find_hidden_parameters(kernel, end, size_in_bank) : std::string();
+    }
+
+    /// Tensor maps behind the parameters that are listed, the only hidden parameters that are known.
+    static std::string find_hidden_parameters(CubinKernel& kernel, std::uint32_t end, std::uint32_t size) {
+        constexpr std::uint32_t map_size = 128, map_alignment = 64;
+        std::uint32_t at = (kernel.parameter_base + end + map_alignment - 1) / map_alignment * map_alignment;
+        at -= kernel.parameter_base;
+        for (; at + map_size <= size; at += map_size) {
+            kernel.parameters.push_back({std::uint32_t(kernel.parameters.size()), at, map_size});
+            ++kernel.hidden_parameters;
+        }
+        return at == size ? std::string() : "hidden parameters that are no tensor maps";
     }
 
     static bool read_facts(std::span<const std::uint8_t> bytes, CodeFacts& facts) {

@@ -72,12 +72,17 @@ struct CubinKernel {
     std::size_t text = 0;                          ///< index of its section
     std::optional<std::size_t> parameters_section; ///< .nv.constant0.NAME
     std::vector<KernelParameter> parameters;       ///< by ordinal
-    std::uint32_t parameter_base = 0;              ///< where they begin in bank 0
+    /// The last of them are the kernel's own: no launch gives them, host code of the file fills them (.nv.host).
+    std::uint32_t hidden_parameters = 0;
+    std::uint32_t parameter_base = 0; ///< where they begin in bank 0
     std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
     bool has_unknown_stack = false; ///< stack_size, a multiple of 16, is its least
     std::uint32_t max_threads = 0;  ///< 0: not given
     std::uint32_t required_threads[3] = {};
-    bool has_clusters = false;      ///< it is launched in clusters only
+    bool is_tile = false;      ///< CUDA Tile's: launches name no threads, but `required_threads` run
+    bool has_clusters = false; ///< it is launched in clusters only
+    bool blocks_are_clusters =
+        false; ///< launches name clusters of `cluster` blocks of `required_threads` (.blocksareclusters)
     std::uint32_t cluster[3] = {};  ///< of these dimensions, unless 0
     bool names_workarounds = false; ///< as ptxas does for sm_90's asynchronous instructions
     CodeFacts facts;

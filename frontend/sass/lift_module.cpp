@@ -239,8 +239,11 @@ std::uint32_t MachineCode::count_instructions(const CubinKernel& kernel) const {
 std::string MachineCode::head(bool is_warpgroup_code, const std::string& variables) const {
     // Forms of the newest version are free to use; none is of a newer architecture than the code's. `debug`: what
     // ptxas folds and fuses it has folded and fused.
-    return std::string(".version ") + (cubin_.architecture >= 100 || cubin_.architecture == 89 ? "9.0" : "8.5") +
-           "\n.target sm_" + std::to_string(cubin_.architecture) + (is_warpgroup_code ? "a" : "") +
+    const bool is_new = cubin_.architecture >= 100 || cubin_.architecture == 89 ||
+                        std::any_of(cubin_.kernels.begin(), cubin_.kernels.end(),
+                                    [](const CubinKernel& kernel) { return kernel.blocks_are_clusters; });
+    return std::string(".version ") + (is_new ? "9.0" : "8.5") + "\n.target sm_" + std::to_string(cubin_.architecture) +
+           (is_warpgroup_code ? "a" : "") +
            ", debug\n.address_size 64\n.extern .shared .align 16 .b8 sass_dynamic_shared[];\n" + functions_ + variables;
 }
 
@@ -260,6 +263,7 @@ std::string MachineCode::entry(const CubinKernel& kernel, const std::string& par
         text += ".reqnctapercluster " + dimensions(kernel.cluster);
     else if (kernel.has_clusters)
         text += ".explicitcluster\n";
+    if (kernel.blocks_are_clusters) text += ".blocksareclusters\n";
     return text + "{\n" + body + "}\n";
 }
 

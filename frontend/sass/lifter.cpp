@@ -191,7 +191,8 @@ bool Lifter::is_copy_of_one_lane(const Instruction& inst) const {
 /// What the code counts on, by what it holds.
 void Lifter::find_kind() {
     has_ranks_ = kernel_.has_clusters;
-    bool is_asynchronous = false, is_of_warps = false;
+    // CUDA Tile's compiler has PTX whose copies every lane comes to, and a GPU does once for the warp.
+    bool is_asynchronous = false, is_of_warps = kernel_.is_tile;
     constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
     for (const Instruction& inst : code_) {
         if (inst.form == nullptr) continue;

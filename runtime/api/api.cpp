@@ -106,7 +106,7 @@ void Module::launch(const std::string& kernel, Extents grid, Extents block, std:
                     std::uint32_t dynamic_shared) {
     const std::shared_ptr<runtime::Function> function = impl_->module->find_function(kernel);
     if (!function) throw Error(static_cast<int>(Status::not_found), "no kernel " + kernel);
-    const std::size_t count = function->kernel().parameters().offsets.size();
+    const std::size_t count = function->kernel().given_parameters();
     std::vector<void*> parameters;
     for (const Argument& argument : arguments) {
         std::size_t offset = 0, size = 0;

@@ -31,6 +31,21 @@ std::uint64_t volume(const std::array<std::uint32_t, 3>& extents) {
     return std::uint64_t{extents[0]} * extents[1] * extents[2];
 }
 
+/// What a launch means: kernels that have the shape of their blocks (.blocksareclusters, CUDA Tile) are launched with
+/// blocks of one thread for it, and with clusters for blocks where they name those.
+LaunchConfig meant_config(const Kernel& kernel, LaunchConfig config) {
+    if (!kernel.has_own_blocks()) return config;
+    const ptx::EntryLimits& limits = kernel.function().limits;
+    const bool is_given = volume(config.block) != 1;
+    for (unsigned i = 0; i < 3; ++i) {
+        if (!is_given) config.block[i] = std::max<std::uint32_t>(limits.required_ntid[i], 1);
+        const std::uint64_t blocks = std::max<std::uint32_t>(limits.required_cluster[i], 1);
+        if (limits.blocks_are_clusters)
+            config.grid[i] = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.grid[i] * blocks, 0xffffffffu));
+    }
+    return config;
+}
+
 Status check_extents(const LaunchConfig& config) {
     constexpr std::array<std::uint32_t, 3> block_limit{1024, 1024, 64};
     constexpr std::array<std::uint32_t, 3> grid_limit{2147483647, 65535, 65535};
@@ -110,7 +125,7 @@ Status pack_parameters(const Kernel& kernel, void* const* parameters, void* cons
     }
     if (!parameters) return Status::invalid_value;
     const std::vector<ptx::Variable>& variables = kernel.function().parameters;
-    for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
+    for (std::size_t i = 0; i < kernel.given_parameters(); ++i) {
         if (!parameters[i]) return Status::invalid_value;
         std::memcpy(block.data() + layout.offsets[i], parameters[i], variables[i].size);
     }
@@ -343,13 +358,18 @@ GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code
     return prepared;
 }
 
-Status check_launch(Kernel& kernel, const LaunchConfig& config) {
+/// Of what is meant.
+static Status check_config(Kernel& kernel, const LaunchConfig& config) {
     Status status = check_extents(config);
     const KernelFacts* facts = nullptr;
     if (status != Status::success || (status = kernel.facts(facts)) != Status::success ||
         (status = check_block(kernel, *facts, config)) != Status::success)
         return status;
     return config.dynamic_shared > kernel.max_dynamic_shared(*facts) ? Status::invalid_value : Status::success;
+}
+
+Status check_launch(Kernel& kernel, const LaunchConfig& config) {
+    return check_config(kernel, meant_config(kernel, config));
 }
 
 Status pack_launch_parameters(const Kernel& kernel, void* const* parameters, void* const* extra,
@@ -406,14 +426,17 @@ static Status find_code(Function& given, const translator::BlockShape& shape, co
     return status;
 }
 
-Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
+Status make_grid(Function& function, const LaunchConfig& given, Context& context, void* const* parameters,
                  void* const* extra, std::shared_ptr<Grid>& made) {
     Kernel& kernel = function.kernel();
+    const LaunchConfig config = meant_config(kernel, given);
     const auto failed = [](Status status) { return status != Status::success; };
     Status status = context.status();
-    if (failed(status) || failed(status = check_launch(kernel, config))) return status;
+    if (failed(status) || failed(status = check_config(kernel, config))) return status;
     auto grid = std::make_shared<Grid>();
-    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params))) return status;
+    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params)) ||
+        failed(status = kernel.fill_hidden_parameters(grid->params)))
+        return status;
     tell_of_peer_memory(kernel, context, grid->params);
     std::array<std::uint32_t, 3> cluster{};
     if (failed(status = check_cluster(kernel, config, cluster))) return status;

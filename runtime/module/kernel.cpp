@@ -15,6 +15,7 @@
 #include "runtime/module/translator_library.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace ptarmigan::runtime {
@@ -118,8 +119,51 @@ const std::string& Kernel::name() const {
     return function().name;
 }
 
+std::size_t Kernel::given_parameters() const {
+    return parameters_.offsets.size() - (machine_code_ == nullptr ? 0 : machine_code_->hidden_parameters);
+}
+
+bool Kernel::has_own_blocks() const {
+    return function().limits.blocks_are_clusters || (machine_code_ != nullptr && machine_code_->is_tile);
+}
+
+Status Kernel::fill_hidden_parameters(std::span<std::uint8_t> block) {
+    if (given_parameters() == parameters_.offsets.size()) return Status::success;
+    HostCode::Function* fill = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        std::string why;
+        if (host_code_ == nullptr) {
+            const sass::CubinSection* object = source_.machine_code()->cubin().find_section(".nv.host");
+            host_code_ = HostCode::load(object == nullptr ? std::span<const std::uint8_t>() : object->bytes, why);
+        }
+        fill = host_code_ == nullptr ? nullptr : host_code_->find(name());
+        if (fill == nullptr) {
+            set_error_detail("kernel " + name() + ": the host code that makes its tensor maps: " +
+                             (why.empty() ? "there is none for it" : why));
+            return Status::not_supported;
+        }
+    }
+    // As they lie in the constant bank, which begins at a multiple of 64.
+    constexpr std::size_t bank_alignment = 64;
+    const std::vector<sass::KernelParameter>& in_bank = machine_code_->parameters;
+    std::vector<std::uint8_t> bank(2 * bank_alignment + in_bank.back().offset + in_bank.back().size);
+    std::uint8_t* place = bank.data();
+    while ((reinterpret_cast<std::uintptr_t>(place) - machine_code_->parameter_base) % bank_alignment != 0) ++place;
+    const auto copy = [&](std::size_t from, std::size_t to, bool into_bank) {
+        for (std::size_t i = from; i < to; ++i) {
+            std::uint8_t *here = block.data() + parameters_.offsets[i], *there = place + in_bank[i].offset;
+            std::memcpy(into_bank ? there : here, into_bank ? here : there, in_bank[i].size);
+        }
+    };
+    copy(0, given_parameters(), true);
+    if (fill(nullptr, nullptr, nullptr, place) != 0) return Status::invalid_value;
+    copy(given_parameters(), in_bank.size(), false);
+    return Status::success;
+}
+
 Status Kernel::parameter(std::size_t index, std::size_t& offset, std::size_t& size) const {
-    if (index >= parameters_.offsets.size()) return Status::invalid_value;
+    if (index >= given_parameters()) return Status::invalid_value;
     offset = parameters_.offsets[index];
     size = function().parameters[index].size;
     return Status::success;

@@ -6,6 +6,7 @@
 #include "frontend/module_loader.h"
 #include "frontend/sass/lift.h"
 #include "runtime/base/status.h"
+#include "runtime/code/host_code.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/likely_kernels.h"
 #include "runtime/module/ptx_beside.h"
@@ -18,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -76,6 +78,11 @@ public:
     ModuleSource& source() const { return source_; }
     const ptx::Function& function() const;
     const ptx::ParameterLayout& parameters() const { return parameters_; }
+    /// Those that a launch gives: all but the hidden ones behind them.
+    std::size_t given_parameters() const;
+    /// Fills the hidden parameters of a block that holds the given ones, by the host code that came with the kernel
+    /// (host_code.h); not_supported with the reason in error_detail() where that can't be had.
+    Status fill_hidden_parameters(std::span<std::uint8_t> block);
     /// Bytes of parameter `index`; invalid_value past the end.
     Status parameter(std::size_t index, std::size_t& offset, std::size_t& size) const;
     /// Binds the body on first use, unless an earlier process left a note of them. success, or invalid_ptx with the
@@ -112,6 +119,8 @@ public:
     std::uint32_t max_dynamic_shared(const KernelFacts& facts) const;
     /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
     const std::shared_ptr<std::atomic<std::uint32_t>>& cta_cost() const { return cta_cost_; }
+    /// Its blocks have one shape, and launches name blocks of one thread for it.
+    bool has_own_blocks() const;
     bool non_portable_cluster() const { return attributes_[14] != 0; }
     /// Cluster dimensions that the kernel or its attributes ask for; zeros if none.
     std::array<std::uint32_t, 3> required_cluster() const {
@@ -146,6 +155,7 @@ private:
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
     const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+    std::unique_ptr<const HostCode> host_code_;
     bool facts_known_ = false;
     bool facts_noted_ = false; ///< an earlier process or this one left a note of them
     KernelFacts facts_;

@@ -67,9 +67,9 @@ CUDA_KERNEL_NODE_PARAMS parameters_of(const runtime::KernelWork& work) {
         given.extra = work.pointers.data();
         return given;
     }
-    for (std::size_t offset : offsets)
-        work.pointers.push_back(const_cast<std::uint8_t*>(work.parameters.data()) + offset);
-    if (!offsets.empty()) given.kernelParams = work.pointers.data();
+    for (std::size_t i = 0; i < work.function->kernel().given_parameters(); ++i)
+        work.pointers.push_back(const_cast<std::uint8_t*>(work.parameters.data()) + offsets[i]);
+    if (!work.pointers.empty()) given.kernelParams = work.pointers.data();
     return given;
 }
 
