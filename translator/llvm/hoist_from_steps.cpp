@@ -4,7 +4,9 @@
 #include "translator/kernel_abi.h"
 #include "translator/llvm/step_loops.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -12,11 +14,15 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/IR/ValueHandle.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 namespace ptarmigan::translator {
 namespace {
@@ -30,6 +36,12 @@ constexpr unsigned most_of_address = 12;
 /// Fields and parameters that steps of one lane may keep in registers, or spilled, which is still a load instead of
 /// two.
 constexpr unsigned most_scalar_loads = 12;
+/// Vectors of words loaded one by one: what there must be to gain, and a vector with what it is made of.
+constexpr unsigned least_loads_a_register = 4, most_of_gathered = 400;
+/// In a block of fewer nothing is looked for that a step loads twice.
+constexpr unsigned least_loads_to_join = 16;
+/// Of a loop, in search of these.
+constexpr unsigned most_looked_at = 10000;
 /// A division and what it is computed from.
 constexpr unsigned most_of_division = 32;
 
@@ -81,6 +93,39 @@ public:
                 if (load && left_ != 0) changed |= hoist(*load, before);
             }
         }
+        return changed;
+    }
+
+    /// Vectors of words that are loaded one by one, each of which would be a register.
+    bool hoist_gathered_to(llvm::BasicBlock& before) {
+        if (!find_writes()) return false;
+        left_ -= std::min(left_, registers_from_outside());
+        std::vector<llvm::WeakVH> gathered;
+        for (llvm::BasicBlock* block : loop_.blocks())
+            if (runs_in_each_round(*block))
+                for (llvm::Instruction& instruction : *block)
+                    if (is_put_together(instruction) && stays(instruction) && leaves_as_vector(instruction))
+                        gathered.push_back(&instruction);
+        bool changed = false;
+        for (const llvm::WeakVH& each : gathered) {
+            auto* vector = llvm::dyn_cast_or_null<llvm::Instruction>(static_cast<llvm::Value*>(each));
+            if (!vector || !loop_.contains(vector)) continue;
+            const unsigned registers = registers_of(*vector->getType());
+            Instructions moved;
+            if (registers > left_ || !collect_gathered(*vector, moved)) continue;
+            const auto loads = std::size_t(
+                llvm::count_if(moved, [](const llvm::Instruction* each) { return llvm::isa<llvm::LoadInst>(each); }));
+            if (loads < std::size_t(least_loads_a_register) * registers) continue;
+            bool is_new = false;
+            for (llvm::Instruction* instruction : moved) {
+                is_new = !is_joined(*instruction, moved_);
+                if (is_new) instruction->moveBefore(before.getTerminator());
+            }
+            if (is_new) left_ -= registers;
+            changed = true;
+        }
+        stays_.clear();
+        for (llvm::BasicBlock* block : loop_.blocks()) changed |= join_equal(*block);
         return changed;
     }
 
@@ -210,8 +255,7 @@ private:
     bool hoist(llvm::LoadInst& load, llvm::BasicBlock& before) {
         const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(load.getType());
         if (!type || !load.isSimple() || type->getElementType()->isIntegerTy(1)) return false;
-        const unsigned bits = unsigned(type->getPrimitiveSizeInBits().getFixedValue());
-        const unsigned registers = (bits + register_bits_ - 1) / register_bits_;
+        const unsigned registers = registers_of(*load.getType());
         Instructions moved;
         if (registers > left_ || !collect(&load, moved)) return false;
         for (llvm::Instruction* instruction : moved) instruction->moveBefore(before.getTerminator());
@@ -226,9 +270,7 @@ private:
         if (moved.size() >= most_of_address) return false;
         if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
             if (!load->isSimple() || !runs_in_each_round(*load->getParent())) return false;
-            const llvm::MemoryLocation place = llvm::MemoryLocation::get(load);
-            for (llvm::Instruction* write : writes_)
-                if (llvm::isModSet(aliases_.getModRefInfo(write, place))) return false;
+            if (is_written(*load)) return false;
         } else if (!is_arithmetic(*instruction)) {
             return false;
         }
@@ -237,17 +279,123 @@ private:
         return moved.insert(instruction);
     }
 
+    /// Words that a step loads again from where it has loaded them, what is computed of equal ones, and so on.
+    bool join_equal(llvm::BasicBlock& block) {
+        if (llvm::count_if(block, [](const llvm::Instruction& each) { return llvm::isa<llvm::LoadInst>(each); }) <
+            std::ptrdiff_t(least_loads_to_join))
+            return false;
+        AlikeInstructions alike;
+        bool changed = false;
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+            auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+            if (load ? load->isSimple() && !is_written(*load)
+                     : is_arithmetic(instruction) || is_put_together(instruction) ||
+                           llvm::isa<llvm::ExtractElementInst>(instruction))
+                changed |= is_joined(instruction, alike);
+        }
+        return changed;
+    }
+
+    using AlikeInstructions = std::map<std::pair<unsigned, llvm::Value*>, std::vector<llvm::Instruction*>>;
+
+    /// With one that is the same; else it is among them from now on.
+    static bool is_joined(llvm::Instruction& instruction, AlikeInstructions& known) {
+        llvm::Value* first = instruction.getNumOperands() == 0 ? nullptr : instruction.getOperand(0);
+        std::vector<llvm::Instruction*>& alike = known[{instruction.getOpcode(), first}];
+        for (llvm::Instruction* other : alike) {
+            if (!other->isIdenticalTo(&instruction)) continue;
+            instruction.replaceAllUsesWith(other);
+            instruction.eraseFromParent();
+            return true;
+        }
+        alike.push_back(&instruction);
+        return false;
+    }
+
+    /// Of the vectors that the loop takes as they are.
+    unsigned registers_from_outside() const {
+        llvm::SmallPtrSet<llvm::Value*, 16> values;
+        unsigned registers = 0;
+        for (llvm::BasicBlock* block : loop_.blocks())
+            for (llvm::Instruction& instruction : *block)
+                for (llvm::Value* operand : instruction.operands()) {
+                    auto* source = llvm::dyn_cast<llvm::Instruction>(operand);
+                    if (source && llvm::isa<llvm::FixedVectorType>(source->getType()) && !loop_.contains(source) &&
+                        values.insert(source).second)
+                        registers += registers_of(*source->getType());
+                }
+        return registers;
+    }
+
+    static bool is_put_together(const llvm::Instruction& instruction) {
+        return llvm::isa<llvm::FixedVectorType>(instruction.getType()) &&
+               llvm::isa<llvm::ShuffleVectorInst, llvm::InsertElementInst, llvm::BitCastInst>(instruction);
+    }
+
+    /// Something that does not stay the same from step to step takes it as it is.
+    bool leaves_as_vector(llvm::Instruction& instruction) {
+        return llvm::any_of(instruction.users(), [&](llvm::User* user) {
+            auto* taker = llvm::dyn_cast<llvm::Instruction>(user);
+            return taker && loop_.contains(taker) && !stays(*taker);
+        });
+    }
+
+    /// Arithmetic, vectors put together and taken apart, and loads that nothing in the loop writes over.
+    bool stays(llvm::Instruction& instruction) {
+        if (!loop_.contains(&instruction)) return true;
+        const auto [known, is_new] = stays_.try_emplace(&instruction, false);
+        if (!is_new) return known->second;
+        if (stays_.size() > most_looked_at) return false;
+        if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+            if (!load->isSimple() || !runs_in_each_round(*load->getParent()) || is_written(*load)) return false;
+        } else if (!is_arithmetic(instruction) &&
+                   !llvm::isa<llvm::ShuffleVectorInst, llvm::InsertElementInst, llvm::ExtractElementInst>(
+                       instruction)) {
+            return false;
+        }
+        for (llvm::Value* operand : instruction.operands())
+            if (auto* source = llvm::dyn_cast<llvm::Instruction>(operand); source && !stays(*source)) return false;
+        return stays_[&instruction] = true;
+    }
+
+    bool is_written(const llvm::LoadInst& load) {
+        const llvm::MemoryLocation place = llvm::MemoryLocation::get(&load);
+        return llvm::any_of(
+            writes_, [&](llvm::Instruction* write) { return llvm::isModSet(aliases_.getModRefInfo(write, place)); });
+    }
+
+    unsigned registers_of(llvm::Type& type) const {
+        return (unsigned(type.getPrimitiveSizeInBits().getFixedValue()) + register_bits_ - 1) / register_bits_;
+    }
+
+    bool collect_gathered(llvm::Instruction& instruction, Instructions& moved) {
+        if (!loop_.contains(&instruction) || moved.contains(&instruction)) return true;
+        if (moved.size() >= most_of_gathered) return false;
+        for (llvm::Value* operand : instruction.operands())
+            if (auto* source = llvm::dyn_cast<llvm::Instruction>(operand))
+                if (!collect_gathered(*source, moved)) return false;
+        return moved.insert(&instruction);
+    }
+
     llvm::Loop& loop_;
     const llvm::DominatorTree& tree_;
     llvm::AAResults& aliases_;
     unsigned register_bits_, left_;
     llvm::SmallVector<llvm::Instruction*, 32> writes_;
+    llvm::DenseMap<llvm::Instruction*, bool> stays_; ///< of those that were looked at
+    /// By operation and first operand.
+    AlikeInstructions moved_;
     llvm::SmallSetVector<llvm::BasicBlock*, 8> begins_; ///< blocks that each round runs through first
 };
 
 } // namespace
 
-llvm::PreservedAnalyses HoistFromSteps::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+namespace {
+
+/// `move(loop, preheader)`: of each loop over steps; true if it changed something.
+template <typename Move>
+llvm::PreservedAnalyses hoist_from_all(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
+                                       const Move& move) {
     auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
     if (loops.empty()) return llvm::PreservedAnalyses::all();
     auto& tree = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
@@ -264,9 +412,23 @@ llvm::PreservedAnalyses HoistFromSteps::run(llvm::Function& function, llvm::Func
             before = llvm::InsertPreheaderForLoop(loop, &tree, &loops, nullptr, /*PreserveLCSSA=*/false);
             changed |= before != nullptr;
         }
-        if (before) changed |= StepLoop(*loop, tree, aliases, bits, count).hoist_to(*before);
+        if (!before) continue;
+        StepLoop steps(*loop, tree, aliases, bits, count);
+        changed |= move(steps, *before);
     }
     return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+} // namespace
+
+llvm::PreservedAnalyses HoistFromSteps::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    return hoist_from_all(function, analyses,
+                          [](StepLoop& steps, llvm::BasicBlock& before) { return steps.hoist_to(before); });
+}
+
+llvm::PreservedAnalyses HoistGathered::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    return hoist_from_all(function, analyses,
+                          [](StepLoop& steps, llvm::BasicBlock& before) { return steps.hoist_gathered_to(before); });
 }
 
 } // namespace ptarmigan::translator

@@ -14,4 +14,10 @@ struct HoistFromSteps : llvm::PassInfoMixin<HoistFromSteps> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 };
 
+/// Likewise vectors of words that are loaded one by one, from places that are the same in all steps: a table that lanes
+/// read each at a place of their own. Behind InstCombine, which sees that (`thread & 31` does not know its step).
+struct HoistGathered : llvm::PassInfoMixin<HoistGathered> {
+    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+};
+
 } // namespace ptarmigan::translator

@@ -89,6 +89,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(llvm::SimplifyCFGPass());
         late.addPass(TableLookUps(machine));
         late.addPass(JoinByteProducts());
+        late.addPass(HoistGathered()); // which has seen which addresses are the same in all steps
         late.addPass(JamSteps());
         late.addPass(RegisterPhases());
         late.addPass(ChainsAhead());
