@@ -4,6 +4,7 @@
 // a cache miss only, through `ptarmigan_translator_entry`.
 #pragma once
 
+#include "translator/address_program.h"
 #include "translator/launch_work.h"
 
 #include <array>
@@ -146,7 +147,8 @@ struct KernelProperties {
     bool could_spin = false;             ///< does not, but would with WaitingLoops::all
     std::uint32_t streamed_bytes = 0;    ///< that a thread may store past the caches: plan_streaming.h
     bool continues_in_y =
-        false; ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
+        false;                ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
+    AddressProgram addresses; ///< of a thread, to choose the order of CTAs by; empty: they run in theirs
     std::uint32_t ctas_in_row = 1; ///< that may run in one call, CtaContext::ctas_in_row: cta_order.h
     /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access
     /// that follows from these parameters would be misaligned.

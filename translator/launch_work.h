@@ -12,21 +12,27 @@ namespace ptarmigan::translator {
 /// An integer that a launch can work out. Sources are numbers in front of it in LaunchWork::numbers.
 struct LaunchNumber {
     enum class Kind : std::uint8_t {
-        constant,    ///< `value`
-        parameter,   ///< `bits` from byte `value` of the parameter block
-        grid_extent, ///< component `value` of %nctaid
-        add,         ///< a + b
-        subtract,    ///< a - b
-        multiply,    ///< a * b
-        divide,      ///< a / b, 0 for a divisor of 0
-        minimum,     ///< the lesser of a and b
-        maximum,     ///< the greater of a and b
-        bit_and,     ///< a & b
-        bit_or,      ///< a | b
-        bit_xor,     ///< a ^ b
-        shift_left,  ///< a << b
-        shift_right, ///< a >> b
-        extend,      ///< a
+        constant,      ///< `value`
+        parameter,     ///< `bits` from byte `value` of the parameter block
+        grid_extent,   ///< component `value` of %nctaid
+        cta_index,     ///< component `value` of %ctaid; in LaunchWork 0
+        thread_index,  ///< component `value` of %tid; in LaunchWork 0
+        add,           ///< a + b
+        subtract,      ///< a - b
+        multiply,      ///< a * b
+        multiply_high, ///< the upper half of a * b
+        divide,        ///< a / b, 0 for a divisor of 0
+        remainder,     ///< a % b, 0 for a divisor of 0
+        minimum,       ///< the lesser of a and b
+        maximum,       ///< the greater of a and b
+        bit_and,       ///< a & b
+        bit_or,        ///< a | b
+        bit_xor,       ///< a ^ b
+        shift_left,    ///< a << b
+        shift_right,   ///< a >> b
+        equal,         ///< a == b ? 1 : 0
+        less,          ///< a < b ? 1 : 0
+        extend,        ///< a
     };
     Kind kind = Kind::constant;
     std::uint8_t bits = 64; ///< sources are cut to so many and extended, by their sign if `is_signed`
@@ -48,6 +54,15 @@ struct LaunchWork {
     std::vector<LaunchNumber> numbers;
     std::vector<LaunchLoop> loops; ///< outer before inner; empty: unknown
 };
+
+/// An arithmetic number, of its sources.
+std::int64_t combine(const LaunchNumber& number, std::int64_t left, std::int64_t right);
+/// A parameter; 0 beyond the block's end.
+std::int64_t parameter(const LaunchNumber& number, std::span<const std::uint8_t> parameters);
+/// False of sources: constants, parameters, extents and indices.
+inline bool is_arithmetic(LaunchNumber::Kind kind) {
+    return kind > LaunchNumber::Kind::thread_index;
+}
 
 /// Every index is that of something in front of it.
 bool is_consistent(const LaunchWork& work);

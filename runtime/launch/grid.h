@@ -7,6 +7,7 @@
 #include "runtime/context/green_context.h"
 #include "runtime/exec/map_history.h"
 #include "runtime/launch/cta_arena.h"
+#include "runtime/launch/cta_walk.h"
 #include "runtime/launch/goal_waits.h"
 #include "runtime/launch/helper_count.h"
 #include "runtime/module/kernel_cache.h"
@@ -53,6 +54,7 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     MapHistory maps;                ///< of copies that are late
     SmRange multiprocessors;        ///< that its CTAs are dealt out to in turn, as they count
     bool in_pairs = false;          ///< CTAs are counted as cta_order.h says
+    CtaWalk walk;                   ///< or as cta_walk.h says
     bool cooperative = false;       ///< every CTA must get its turns although others have not exited
     std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker
     std::uint64_t cta_count = 0;    ///< to draw: of clusters where they have several CTAs

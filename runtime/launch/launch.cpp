@@ -301,6 +301,15 @@ void set_async_mode(Grid& grid) {
     grid.async_seed = std::strtoull(text.c_str() + random.size(), nullptr, 10);
 }
 
+/// Where it is worth a look. The code that a grid begins with tells; what may take over does the same.
+CtaWalk walk_of(const Grid& grid, const LaunchConfig& config) {
+    constexpr std::uint64_t least_threads = 1 << 18;
+    const bool waits = grid.cooperative || grid.cluster_size > 1 || grid.code->properties.spins;
+    if (waits || grid.in_pairs || volume(config.grid) * volume(config.block) < least_threads) return {};
+    return choose_cta_walk(grid.code->properties.addresses, {grid.launch.params, grid.launch.params_size}, config.grid,
+                           config.block);
+}
+
 void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::array<std::uint32_t, 3>& cluster,
                          bool is_explicit, std::size_t parameter_alignment) {
     abi::LaunchContext& launch = grid.launch;
@@ -318,6 +327,7 @@ void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::arra
     launch.dynamic_shared = config.dynamic_shared;
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
     grid.in_pairs = grid.code->properties.continues_in_y && config.grid[1] > 1;
+    grid.walk = walk_of(grid, config);
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
     if (config.cooperative) launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);

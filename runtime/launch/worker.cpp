@@ -99,16 +99,17 @@ void Worker::run_whole_ctas() {
     scope_.cta = &context;
     const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(use_->code->entry));
     std::uint64_t cta = 0, end = 0;
-    const bool in_pairs = grid_->in_pairs;
+    const CtaWalk walk = grid_->walk;
+    const bool in_pairs = grid_->in_pairs, permuted = in_pairs || walk;
     while (draw(cta, end)) {
-        for (; in_pairs && cta != end && !grid_->stopped(); ++cta) {
-            place(context, cta_in_pairs(cta, context.nctaid));
+        for (; permuted && cta != end && !grid_->stopped(); ++cta) {
+            place(context, walk ? cta_in_walk(cta, walk, grid_->cta_count) : cta_in_pairs(cta, context.nctaid));
             entry(&context);
             finish_copies();
         }
         if (use_->code->properties.ctas_in_row > 1)
             run_in_rows(context, entry, cta, end);
-        else if (!in_pairs)
+        else if (!permuted)
             run_in_order(context, entry, cta, end);
     }
     finish_streaming_stores(context);

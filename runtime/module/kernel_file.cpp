@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 11;
+constexpr std::uint32_t file_version = 12;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -182,35 +182,63 @@ bool consistent(const translator::CompiledKernel& kernel) {
     }
     for (const translator::AccessForm& form : properties.accesses)
         if (form.kind > translator::AccessForm::Kind::noted) return false;
-    if (!translator::is_consistent(properties.work)) return false;
+    if (!translator::is_consistent(properties.work) || !translator::is_consistent(properties.addresses)) return false;
     return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size && properties.step_count >= 1 &&
            properties.step_count <= 1024 && properties.cta_frame_size % 64 == 0;
 }
 
+constexpr std::size_t number_size = 19;
+
+void write_number(Writer& writer, const translator::LaunchNumber& number) {
+    writer.value(number.kind);
+    writer.value(number.bits);
+    writer.value<std::uint8_t>(number.is_signed);
+    writer.value(number.a);
+    writer.value(number.b);
+    writer.value(number.value);
+}
+
+translator::LaunchNumber read_number(Reader& reader) {
+    translator::LaunchNumber number;
+    number.kind = reader.value<translator::LaunchNumber::Kind>();
+    number.bits = reader.value<std::uint8_t>();
+    number.is_signed = reader.flag();
+    number.a = reader.value<std::uint32_t>();
+    number.b = reader.value<std::uint32_t>();
+    number.value = reader.value<std::int64_t>();
+    return number;
+}
+
+void write_addresses(Writer& writer, const translator::AddressProgram& program) {
+    writer.value(program.places);
+    writer.value<std::uint64_t>(program.steps.size());
+    for (const translator::AddressProgram::Step& step : program.steps) {
+        writer.value(step.kind);
+        writer.value(step.result);
+        write_number(writer, step.number);
+    }
+}
+
+void read_addresses(Reader& reader, translator::AddressProgram& program) {
+    program.places = reader.value<std::uint32_t>();
+    program.steps.resize(reader.count(number_size + 5));
+    for (translator::AddressProgram::Step& step : program.steps) {
+        step.kind = reader.value<translator::AddressProgram::Step::Kind>();
+        step.result = reader.value<std::uint32_t>();
+        step.number = read_number(reader);
+    }
+}
+
 void write_work(Writer& writer, const translator::LaunchWork& work) {
     writer.value<std::uint64_t>(work.numbers.size());
-    for (const translator::LaunchNumber& number : work.numbers) {
-        writer.value(number.kind);
-        writer.value(number.bits);
-        writer.value<std::uint8_t>(number.is_signed);
-        writer.value(number.a);
-        writer.value(number.b);
-        writer.value(number.value);
-    }
+    for (const translator::LaunchNumber& number : work.numbers) write_number(writer, number);
     writer.value<std::uint64_t>(work.loops.size());
     for (const translator::LaunchLoop& loop : work.loops) writer.value(loop);
 }
 
 void read_work(Reader& reader, translator::LaunchWork& work) {
-    work.numbers.resize(reader.count(19));
-    for (translator::LaunchNumber& number : work.numbers) {
-        number.kind = reader.value<translator::LaunchNumber::Kind>();
-        number.bits = reader.value<std::uint8_t>();
-        number.is_signed = reader.flag();
-        number.a = reader.value<std::uint32_t>();
-        number.b = reader.value<std::uint32_t>();
-        number.value = reader.value<std::int64_t>();
-    }
+    work.numbers.resize(reader.count(number_size));
+    for (translator::LaunchNumber& number : work.numbers) number = read_number(reader);
     work.loops.resize(reader.count(sizeof(translator::LaunchLoop)));
     for (translator::LaunchLoop& loop : work.loops) loop = reader.value<translator::LaunchLoop>();
 }
@@ -257,6 +285,7 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key, const translat
         writer.array(form.lanes.data(), form.lanes.size());
     }
     write_work(writer, kernel.properties.work);
+    write_addresses(writer, kernel.properties.addresses);
     return finish_file(std::move(writer), kernel_magic);
 }
 
@@ -305,6 +334,7 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
         form.lanes.assign(lanes.begin(), lanes.end());
     }
     read_work(reader, kernel.properties.work);
+    read_addresses(reader, kernel.properties.addresses);
     if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
     return kernel;
 }

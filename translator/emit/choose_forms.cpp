@@ -11,6 +11,7 @@
 #include "translator/analysis/loops/plan_streaming.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/loops/reroll_loops.h"
+#include "translator/analysis/loops/trace_addresses.h"
 #include "translator/analysis/memory/alignment.h"
 #include "translator/analysis/memory/cta_order.h"
 #include "translator/analysis/memory/shared_edges.h"
@@ -110,6 +111,7 @@ public:
         has_points = has_points || (forms_.hands_over && (callees.are_here || callees.late)); // perhaps in a function
         if (unit_.width == 1 && !is_quick() && !forms_.spins) reroll_loops(graph_);
         shapes_.set(unit_.divergence);
+        if (is_plain(callees) && !unit_.options.cooperative) forms_.addresses = trace_addresses(graph_);
         if (may_have_versions(callees)) make_versions();
         if (may_have_segments(callees) && version_segments(graph_)) reshape();
         verify_graph(graph_);
@@ -128,6 +130,7 @@ public:
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
         if (may_have_versions(callees) && !unit_.gives_turns) forms_.ctas_in_row = ctas_in_row(graph_, unit_.shape);
         unit_.runs_in_rows = forms_.ctas_in_row > 1;
+        if (unit_.fiber_form || unit_.gives_turns || unit_.runs_in_rows) forms_.addresses = {};
         plan_prefetch(graph_, unit_.shape, unit_.width, unit_.runs_in_rows);
         if (unit_.width == 1 && unit_.fiber_form && !unit_.options.random_schedule) gather_votes(graph_);
         return std::move(forms_);

@@ -24,6 +24,7 @@ struct KernelForms {
     std::vector<AlignmentDemand> alignment_demands;
     std::optional<std::uint32_t> streamed_bytes; ///< of a kernel with versions
     std::uint32_t ctas_in_row = 1;
+    AddressProgram addresses;
 };
 
 /// Sets the unit's forms, and makes the kernel's graph what they need: it has shapes and all else that analyses note in

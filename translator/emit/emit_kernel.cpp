@@ -84,6 +84,7 @@ public:
         properties.could_spin = forms_.could_spin;
         properties.continues_in_y = continues_in_y(graph_);
         properties.ctas_in_row = forms_.ctas_in_row;
+        properties.addresses = std::move(forms_.addresses);
         properties.alignment_demands = std::move(forms_.alignment_demands);
         properties.accesses = unit_.access_forms();
         return std::move(unit_.module);

@@ -37,6 +37,10 @@ translator::CompiledKernel sample() {
     kernel.properties.ctas_in_row = 16;
     kernel.properties.spins = true;
     kernel.properties.alignment_demands = {{8, 3, 0}, {24, 15, 4}};
+    kernel.properties.addresses.places = 2;
+    kernel.properties.addresses.steps = {
+        {translator::AddressProgram::Step::Kind::number, 1, {.kind = translator::LaunchNumber::Kind::parameter, .bits = 32, .value = 24}},
+        {translator::AddressProgram::Step::Kind::access, 0, {.a = 1, .value = 4}}};
     kernel.image.stack_bytes = 4000;
     kernel.image.largest_frame = 3000;
     return kernel;
@@ -82,6 +86,11 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.alignment_demands[1].offset == 24);
     CHECK(read->properties.alignment_demands[1].mask == 15);
     CHECK(read->properties.alignment_demands[1].residue == 4);
+    CHECK(read->properties.addresses.places == 2);
+    REQUIRE(read->properties.addresses.steps.size() == 2);
+    CHECK(read->properties.addresses.steps[0].number.kind == translator::LaunchNumber::Kind::parameter);
+    CHECK(read->properties.addresses.steps[0].number.value == 24);
+    CHECK(read->properties.addresses.steps[1].number.a == 1);
     CHECK(read->image.stack_bytes == 4000);
     CHECK(read->image.largest_frame == 3000);
 }

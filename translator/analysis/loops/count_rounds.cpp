@@ -6,6 +6,7 @@
 #include "frontend/isa/special_registers.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/loops/launch_numbers.h"
 #include "translator/analysis/loops/loop_strides.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ using ptx::FormId;
 using ptx::Operand;
 using ptx::Role;
 using Kind = LaunchNumber::Kind;
-using Index = std::optional<std::uint32_t>;
+using Index = LaunchNumberMaker::Index;
 
 /// Of a statement in code for one lane, where a plain one takes a nanosecond: lanes that meet are fibers that are
 /// switched (32: launch.cpp's weight of them), and a product of matrices is 4,096 multiplications for 32 lanes.
@@ -34,10 +35,10 @@ std::uint32_t cost_of(const ptx::Instruction& inst) {
 }
 
 /// Makes numbers of what values are before the loops begin that they change in.
-class NumberMaker {
+class NumberMaker : LaunchNumberMaker {
 public:
     NumberMaker(const FunctionGraph& graph, const LoopStrides& strides, std::vector<LaunchNumber>& numbers)
-        : graph_(graph), strides_(strides), numbers_(numbers) {}
+        : LaunchNumberMaker(graph), strides_(strides), numbers_(numbers) {}
 
     Index of(const LinearSum& sum) {
         Index total = constant(sum.constant);
@@ -50,14 +51,9 @@ public:
     }
 
 private:
-    Index add(LaunchNumber number) {
+    Index add(const LaunchNumber& number) override {
         numbers_.push_back(number);
         return static_cast<std::uint32_t>(numbers_.size() - 1);
-    }
-    Index constant(std::int64_t value) { return add({.kind = Kind::constant, .value = value}); }
-    Index combine(Kind kind, unsigned bits, Index a, Index b, bool is_signed = true) {
-        if (!a || !b) return std::nullopt;
-        return add({kind, static_cast<std::uint8_t>(bits), is_signed, *a, *b, 0});
     }
 
     Index of(const LinearSum::Term& term) {
@@ -66,7 +62,7 @@ private:
         return std::nullopt;
     }
 
-    Index special(std::uint32_t id, std::uint8_t component) {
+    Index special(std::uint32_t id, std::uint8_t component) override {
         switch (ptx::SpecialRegister(id)) {
         case ptx::SpecialRegister::nctaid:
             if (component > 2) return std::nullopt;
@@ -79,7 +75,7 @@ private:
         }
     }
 
-    Index of(ValueId value) {
+    Index of(ValueId value) override {
         const auto [known, is_new] = known_.try_emplace(value);
         if (!is_new || numbers_.size() > most_numbers || depth_ > most_depth) return known->second;
         ++depth_;
@@ -115,80 +111,8 @@ private:
         return most;
     }
 
-    Index parameter(const ptx::Instruction& inst, ValueId value) {
-        const Operand& address = inst[Role::a];
-        const Operand& target = inst[Role::d];
-        const unsigned bits = ptx::bit_size(inst.type());
-        if (!loads_kernel_parameter(graph_, inst) || bits == 0 || bits > 64 || ptx::is_float(inst.type()))
-            return std::nullopt;
-        const ptx::Function& entry = graph_.module->functions[graph_.function];
-        std::uint64_t offset = ptx::parameter_layout(entry).offsets.at(address.index) + address.value;
-        if (target.kind == Operand::Kind::vector)
-            for (unsigned i = 0; i < target.count && graph_.pool.at(target.first + i).index != value; ++i)
-                offset += bits / 8;
-        return add({.kind = Kind::parameter,
-                    .bits = static_cast<std::uint8_t>(bits),
-                    .value = static_cast<std::int64_t>(offset)});
-    }
-
-    Index of(const Operand& operand) {
-        switch (operand.kind) {
-        case Operand::Kind::imm: return constant(static_cast<std::int64_t>(operand.value));
-        case Operand::Kind::reg: return operand.negated ? std::nullopt : of(operand.index);
-        case Operand::Kind::special: return special(operand.index, operand.component);
-        default: return std::nullopt;
-        }
-    }
-
-    Index result(const ptx::Instruction& inst) {
-        const unsigned bits = ptx::bit_size(inst.type());
-        if (bits == 0 || bits > 64) return std::nullopt;
-        const bool is_signed = ptx::is_signed(inst.type());
-        const auto both = [&](Kind kind) {
-            const Index a = of(inst.operands[1]);
-            return a ? combine(kind, bits, a, of(inst.operands[2]), is_signed) : std::nullopt;
-        };
-        switch (inst.form) {
-        case FormId::mov: return of(inst.operands[1]);
-        case FormId::cvt_same_8:
-        case FormId::cvt_same_16:
-        case FormId::cvt_same_32:
-        case FormId::cvt_same_64:
-        case FormId::cvt_widen_16:
-        case FormId::cvt_widen_32:
-        case FormId::cvt_widen_64:
-        case FormId::cvt_narrow_8:
-        case FormId::cvt_narrow_16:
-        case FormId::cvt_narrow_32: {
-            const Index source = of(inst.operands[1]);
-            const unsigned from = std::min(bits, ptx::bit_size(inst.types[1]));
-            return combine(Kind::extend, from, source, source, ptx::is_signed(inst.types[1]));
-        }
-        case FormId::add_int: return both(Kind::add);
-        case FormId::sub_int: return both(Kind::subtract);
-        case FormId::mul_lo:
-        case FormId::mul_wide: return both(Kind::multiply);
-        case FormId::mad_lo:
-        case FormId::mad_wide: return combine(Kind::add, 64, both(Kind::multiply), of(inst.operands[3]));
-        case FormId::div_int: return both(Kind::divide);
-        case FormId::min_int: return both(Kind::minimum);
-        case FormId::max_int: return both(Kind::maximum);
-        case FormId::and_bits: return both(Kind::bit_and);
-        case FormId::or_bits: return both(Kind::bit_or);
-        case FormId::xor_bits: return both(Kind::bit_xor);
-        case FormId::shl: return both(Kind::shift_left);
-        case FormId::shr: return both(Kind::shift_right);
-        case FormId::neg_int: {
-            const Index source = of(inst.operands[1]);
-            return source ? combine(Kind::subtract, bits, constant(0), source) : std::nullopt;
-        }
-        default: return std::nullopt;
-        }
-    }
-
     static constexpr std::size_t most_numbers = 512;
     static constexpr unsigned most_depth = 64;
-    const FunctionGraph& graph_;
     const LoopStrides& strides_;
     std::vector<LaunchNumber>& numbers_;
     std::map<ValueId, Index> known_; ///< none while it is being made

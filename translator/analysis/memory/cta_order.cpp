@@ -130,6 +130,12 @@ bool reads_smid(const ptx::Instruction& inst) {
 
 } // namespace
 
+bool may_meet_other_ctas(const FunctionGraph& graph) {
+    return any_instruction(graph, [&](const ptx::Instruction& inst) {
+        return !is_assertion(graph, inst) && (may_meet_others(inst) || reads_smid(inst));
+    });
+}
+
 bool continues_in_y(const FunctionGraph& graph) {
     if (any_instruction(graph, may_meet_others)) return false;
     const CtaOrder order(graph);

@@ -6,6 +6,10 @@
 
 namespace ptarmigan::translator {
 
+/// True if the kernel may see what other CTAs do (atomics, volatile and stronger reads, calls), or asks which
+/// multiprocessor it runs on: the order of the CTAs could matter to it. Assertions are no such calls.
+bool may_meet_other_ctas(const FunctionGraph& graph);
+
 /// True if some access of global memory continues from a CTA to its neighbour in y (the next %ctaid.y) and leaps from a
 /// CTA to its neighbour in x, as the stores of a matrix transposition do. Such CTAs run in pairs of y: half as many
 /// pieces of lines and DRAM rows then. False if the kernel may see what other CTAs do (atomics, volatile and stronger
