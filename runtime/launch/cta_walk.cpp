@@ -35,7 +35,16 @@ public:
           threads_(block[0] * block[1] * block[2]) {}
 
     CtaWalk find() {
+        if (threads_ < 2) return {};
         for (const KnownAddress& access : accesses(0, 0)) accesses_.push_back({access, 0});
+        // Most are of one piece, or of one place: the last thread tells.
+        for (const KnownAddress& last : accesses(0, threads_ - 1))
+            std::erase_if(accesses_, [&](const Access& access) {
+                const auto distance = static_cast<std::int64_t>(static_cast<std::uint64_t>(last.address) -
+                                                                static_cast<std::uint64_t>(access.first.address));
+                return access.first.step == last.step &&
+                       (distance == 0 || distance == std::int64_t{threads_ - 1} * last.bytes);
+            });
         for (Access& access : accesses_) access.piece = piece_of(access.first);
         std::erase_if(accesses_, [&](const Access& access) { return !is_scattered(access); });
         for (const Access& access : accesses_)
@@ -72,7 +81,6 @@ private:
     std::int64_t piece_of(const KnownAddress& access) {
         const std::int64_t bytes = access.bytes;
         const auto is_inside = [&](std::uint32_t thread) { return distance(access, 0, thread) == thread * bytes; };
-        if (is_inside(threads_ - 1)) return threads_ * bytes;
         std::uint32_t inside = 0, outside = threads_ - 1;
         while (outside - inside > 1) {
             const std::uint32_t middle = inside + (outside - inside) / 2;
