@@ -97,11 +97,13 @@ constexpr int nibble_product(int index) {
 
 #ifdef __AVX512VBMI__
 
+template <int O0, int O1, int O2, int O3> PTM_INLINE V field_control() {
+    const unsigned low = O0 | O1 << 8 | O2 << 16 | O3 << 24;
+    return _mm512_set1_epi64(long(low | (unsigned long)(low + 0x20202020u) << 32));
+}
 /// Bits [offset, offset + 8) of each word for each of the four offsets.
 template <int O0, int O1, int O2, int O3> PTM_INLINE V fields(V word) {
-    const unsigned low = O0 | O1 << 8 | O2 << 16 | O3 << 24;
-    const unsigned long control = low | (unsigned long)(low + 0x20202020u) << 32;
-    return _mm512_multishift_epi64_epi8(_mm512_set1_epi64(long(control)), word);
+    return _mm512_multishift_epi64_epi8(field_control<O0, O1, O2, O3>(), word);
 }
 struct alignas(64) NibbleProducts {
     std::array<unsigned char, 64> byte{};

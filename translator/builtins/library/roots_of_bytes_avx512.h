@@ -51,13 +51,15 @@ template <unsigned Mask> PTM_INLINE V bits_of(V first, V second) {
 }
 
 /// The unit's result less `estimate` (minus_linear), or that with the other sign, for the row in the bits of `operand`
-/// from First on. A look-up takes five cycles, so no more than two wait for each other.
-template <typename Layout, int First> PTM_INLINE V missing_by_bytes(V operand, V estimate) {
+/// from First on: above the lower `shift` bits. A look-up takes five cycles, so no more than two wait for each other.
+template <typename Layout, int First> PTM_INLINE V difference_by_bytes(V operand, V estimate) {
     using Bytes = ByteLayout<Layout>;
     const ByteRows& rows = byte_rows<Layout>;
     V index = fields<First, First, First, First>(operand), x = _mm512_and_si512(operand, splat((1 << First) - 1));
-    V slope = bits_of<0xff000000u>(look_up_bytes(index, rows.linear[1]), look_up_bytes(index, rows.linear[0]));
-    V linear = _mm512_srli_epi32(slope, 16);
+    // Two bytes of each word, and nothing above them.
+    V two =
+        _mm512_maskz_multishift_epi64_epi8(0x3333333333333333ul, field_control<First, First, First, First>(), operand);
+    V linear = with_byte<1>(with_byte<0>(two, rows.linear[0]), rows.linear[1]);
     if (Layout::linear_base) linear = add(linear, splat(Layout::linear_base));
     V product = multiply(linear, x);
     V known = _mm512_shldi_epi32(estimate, splat(int(Bytes::below << (32 - Bytes::shift))), Bytes::shift);
@@ -65,8 +67,11 @@ template <typename Layout, int First> PTM_INLINE V missing_by_bytes(V operand, V
     V low = with_byte<1>(with_byte<0>(index, rows.sum[0]), rows.sum[1]);
     V sum = bits_of<0xffff>(low, with_byte<3>(with_byte<2>(index, rows.sum[2]), rows.sum[3]));
     V quadratic = _mm512_and_si512(low, splat(Bytes::quadratic_mask));
-    sum = _mm512_dpwssd_epi32(sum, quadratic, truncated_square<Layout::square_of, -1>(x));
-    return _mm512_srai_epi32(_mm512_sub_epi32(sum, known), Bytes::shift);
+    sum = _mm512_dpwssd_epi32(sum, quadratic, truncated_square<Layout::square_of, 0xffff>(x));
+    return _mm512_sub_epi32(sum, known);
+}
+template <typename Layout, int First> PTM_INLINE V missing_by_bytes(V operand, V estimate) {
+    return _mm512_srai_epi32(difference_by_bytes<Layout, First>(operand, estimate), ByteLayout<Layout>::shift);
 }
 
 PTM_INLINE Sum rcp_of(V b) {
@@ -74,24 +79,34 @@ PTM_INLINE Sum rcp_of(V b) {
     return {estimate, missing_by_bytes<RcpRow, 16>(b, estimate)};
 }
 
-/// Of a root: its operand's bits as the table wants them, by parity of the exponent. Subnormal ones are normalized.
+/// Of a root: its operand's bits as the table wants them, by parity of the exponent. Subnormal ones are normalized, and
+/// what has no mantissa is 1.0.
 PTM_INLINE V root_operand(V input) {
-    return as_bits(_mm512_getmant_ps(as_real(input), _MM_MANT_NORM_p5_2, _MM_MANT_SIGN_src));
+    return as_bits(_mm512_getmant_ps(as_real(input), _MM_MANT_NORM_p5_2, _MM_MANT_SIGN_zero));
 }
-/// The estimate of 1.0 and other powers of four is exact, the table is one less.
+/// The estimate of 1.0 and other powers of four is exact, the table is one less. So are those of zeros and infinities,
+/// and NaN stay as they are.
 PTM_INLINE V rsqrt_from(V estimate, V operand) {
-    __mmask16 where = compare<_CMP_NEQ_UQ>(operand, 1.0f);
-    return _mm512_mask_add_epi32(estimate, where, estimate, missing_by_bytes<RsqrtRow, 17>(operand, estimate));
+    static_assert(ByteLayout<RsqrtRow>::shift == 16);
+    __mmask16 where = compare<_CMP_NEQ_OQ>(operand, 1.0f);
+    return _mm512_mask_dpwssd_epi32(estimate, where, difference_by_bytes<RsqrtRow, 17>(operand, estimate),
+                                    splat(1 << 16));
 }
 template <> PTM_INLINE I32<16> rsqrt_of_mantissa<16>(I32<16> b) {
     return (I32<16>)rsqrt_from(as_bits(_mm512_rsqrt14_ps(as_real(vec(b)))), vec(b));
 }
-/// Zeros and what is not finite are answered by `special`, which is the input or what counts for it.
-PTM_INLINE V rsqrt_avx512(V input, V special) {
-    V r = rsqrt_from(as_bits(_mm512_rsqrt14_ps(as_real(input))), root_operand(input));
-    return canonical_nan(
-        fixed_up(r, special, responses(quiet_nan, infinity_with_sign, keep, any_nan, positive_zero, any_nan, keep)));
+PTM_INLINE V rsqrt_of_all(V input) {
+    return rsqrt_from(as_bits(_mm512_rsqrt14_ps(as_real(input))), root_operand(input));
 }
+/// Of subnormal inputs `flushed` ones count.
+PTM_INLINE V rsqrt_avx512(V input, V flushed) {
+    return canonical_nan(
+        fixed_up(rsqrt_of_all(input), flushed, responses(keep, infinity_with_sign, keep, keep, keep, keep, keep)));
+}
+PTM_INLINE V rsqrt_avx512(V input) {
+    return canonical_nan(rsqrt_of_all(input));
+}
+/// Zeros and what is not finite are answered by `special`, which is the input or what counts for it.
 PTM_INLINE V sqrt_avx512(V input, V special) {
     V estimate = as_bits(as_real(input) * _mm512_rsqrt14_ps(as_real(input)));
     V r = _mm512_sub_epi32(estimate, missing_by_bytes<SqrtRow, 17>(root_operand(input), estimate));

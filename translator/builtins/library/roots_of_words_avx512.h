@@ -72,6 +72,9 @@ PTM_INLINE V rsqrt_avx512(V, V input) {
     V operand = root_operand(input), r = rsqrt_of(operand);
     return scaled_root(r, operand, _mm512_getexp_ps(as_real(input)) * _mm512_set1_ps(-0.5f));
 }
+PTM_INLINE V rsqrt_avx512(V input) {
+    return rsqrt_avx512(input, input);
+}
 PTM_INLINE V sqrt_avx512(V, V input) {
     V operand = root_operand(input);
     __m512 b = as_real(operand), y = _mm512_rsqrt14_ps(b), root = b * y, half = root * _mm512_set1_ps(0.5f);

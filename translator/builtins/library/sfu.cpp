@@ -64,7 +64,7 @@ template <int N> PTM_INLINE I32<N> ex2_full(I32<N> b) {
 
 #ifdef PTARMIGAN_SFU_AVX512
 template <> PTM_INLINE I32<16> rsqrt_full<16>(I32<16> b) {
-    return (I32<16>)rsqrt_avx512((V)b, (V)b);
+    return (I32<16>)rsqrt_avx512((V)b);
 }
 template <> PTM_INLINE I32<16> sqrt_full<16>(I32<16> b) {
     return (I32<16>)sqrt_avx512((V)b, (V)b);
