@@ -7,6 +7,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <array>
 #include <bit>
 #include <optional>
 
@@ -64,6 +65,50 @@ Value* permute(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> pick
         result = result ? ir.CreateShuffleVector(result, part, merge) : part;
     }
     return result;
+}
+
+/// Words of 32 bits in a vector register.
+unsigned words_of_register(WarpEmitter& e) {
+    const TargetCpu& target = e.options().target;
+    return target.avx512 ? 16 : target.architecture == TargetCpu::Architecture::x86_64 ? 8 : 4;
+}
+
+/// Rows of four words, of which each lane wants one word of its own: lanes that many apart share a register, so that
+/// the transposition stays within 16 bytes and serves all four columns.
+constexpr unsigned row_words = 4;
+
+/// Whether each four lanes have a row each, and all want the same column.
+bool is_column(llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> picks) {
+    for (unsigned i = 0; i < picks.size(); ++i) {
+        if (picks[i].source < 0 || picks[i].element != picks[0].element) return false;
+        auto* row = llvm::cast<llvm::FixedVectorType>(sources[unsigned(picks[i].source)]->getType());
+        if (row->getNumElements() != row_words || row->getScalarSizeInBits() != 32) return false;
+        for (unsigned before = i - i % row_words; before < i; ++before)
+            if (picks[before].source == picks[i].source) return false;
+    }
+    return true;
+}
+
+Value* column(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> picks) {
+    const unsigned length = unsigned(picks.size()), element = unsigned(picks[0].element);
+    const auto shuffled = [&](Value* a, Value* b, std::array<unsigned, row_words> of_both) { // of each 16 bytes
+        llvm::SmallVector<int, 64> mask;
+        for (unsigned first = 0; first < length; first += row_words)
+            for (unsigned each : of_both)
+                mask.push_back(int(first + (each < row_words ? each : length + each - row_words)));
+        return ir.CreateShuffleVector(a, b, mask);
+    };
+    llvm::SmallVector<Value*, row_words> rows;
+    for (unsigned i = 0; i < row_words; ++i) {
+        llvm::SmallVector<Value*, 8> parts;
+        for (unsigned lane = i; lane < length; lane += row_words)
+            parts.push_back(sources[unsigned(picks[lane].source)]);
+        rows.push_back(join_lanes(ir, std::move(parts)));
+    }
+    const unsigned pair = element / 2 * 2; // both columns of a pair come from the same two vectors
+    Value* first = shuffled(rows[0], rows[1], {pair, pair + 4, pair + 1, pair + 5});
+    Value* second = shuffled(rows[2], rows[3], {pair, pair + 4, pair + 1, pair + 5});
+    return element % 2 == 0 ? shuffled(first, second, {0, 1, 4, 5}) : shuffled(first, second, {2, 3, 6, 7});
 }
 
 Value* chunk_pointer(WarpEmitter& e, const MemoryAccess& access, const AccessPlan::Chunk& chunk) {
@@ -301,16 +346,25 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
             result.push_back(join_lanes(ir, llvm::SmallVector<Value*, 8>(element.begin(), element.end())));
         return result;
     }
+    const unsigned register_words = std::min(e.width(), words_of_register(e));
     for (unsigned k = 0; k < access.count; ++k) {
         llvm::SmallVector<Value*, 8> groups;
-        for (unsigned first = 0; first < e.width(); first += group) {
+        const auto picks_of = [&](unsigned first, unsigned count) {
             llvm::SmallVector<Pick, 64> picks;
-            for (unsigned lane = first; lane < first + group; ++lane) {
+            for (unsigned lane = first; lane < first + count; ++lane) {
                 const AccessPlan::Place& place = plan.places[lane * access.count + k];
                 bool splat = plan.chunks[place.chunk].length == 1 && !masked;
                 picks.push_back({int(place.chunk), splat ? int(lane - first) : int(place.element)});
             }
-            groups.push_back(permute(ir, chunks, picks));
+            return picks;
+        };
+        bool columns = register_words >= row_words;
+        for (unsigned first = 0; columns && first < e.width(); first += register_words)
+            columns = is_column(chunks, picks_of(first, register_words));
+        const unsigned step = columns ? register_words : group;
+        for (unsigned first = 0; first < e.width(); first += step) {
+            const llvm::SmallVector<Pick, 64> picks = picks_of(first, step);
+            groups.push_back(columns ? column(ir, chunks, picks) : permute(ir, chunks, picks));
         }
         result.push_back(join_lanes(ir, std::move(groups)));
     }
