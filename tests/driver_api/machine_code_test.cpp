@@ -96,6 +96,16 @@ TEST_CASE("machine code: parameters by a generic address, which of sm_90 lie els
     }
 }
 
+TEST_CASE("machine code: copies to shared memory with each hint to the cache") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("copy_hints.ptx", "copy_hints");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 50);
+    for (const char* file : {"copy_hints.sm_80.cubin", "copy_hints.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "copy_hints") == expected);
+    }
+}
+
 TEST_CASE("machine code: constants that hold addresses of constants") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("constant_addresses.ptx", "constant_addresses");

@@ -360,6 +360,16 @@ TEST_CASE("sass: an operand of 64 bits that is a constant holds the upper half")
     }
 }
 
+TEST_CASE("sass: hints to the cache of copies to shared memory") {
+    for (const char* path : {"tests/programs/cubin/copy_hints.sm_80.cubin", "tests/programs/cubin/copy_hints.sm_90.cubin", "tests/programs/cubin/copy_hints.sm_100.cubin"}) {
+        INFO(path);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        CHECK(lifted.refused.empty());
+    }
+}
+
 TEST_CASE("sass: a register's address of the parameters is the bank's, where a parameter lies elsewhere in PTX") {
     // Three of 8 bytes, then 64 bytes of alignment 32, which are at 48 in the bank, that begins at 0x210, and at 32 here.
     sass::LiftedModule lifted;
