@@ -38,6 +38,8 @@ constexpr unsigned most_of_address = 12;
 constexpr unsigned most_scalar_loads = 12;
 /// Vectors of words loaded one by one: what there must be to gain, and a vector with what it is made of.
 constexpr unsigned least_loads_a_register = 4, most_of_gathered = 400;
+/// Scalars, and the statements that make one worth a register for all steps.
+constexpr unsigned most_numbers = 6, least_of_number = 5;
 /// In a block of fewer nothing is looked for that a step loads twice.
 constexpr unsigned least_loads_to_join = 16;
 /// Of a loop, in search of these.
@@ -104,7 +106,7 @@ public:
         for (llvm::BasicBlock* block : loop_.blocks())
             if (runs_in_each_round(*block))
                 for (llvm::Instruction& instruction : *block)
-                    if (is_put_together(instruction) && stays(instruction) && leaves_as_vector(instruction))
+                    if (is_put_together(instruction) && stays(instruction) && is_taken(instruction))
                         gathered.push_back(&instruction);
         bool changed = false;
         for (const llvm::WeakVH& each : gathered) {
@@ -125,8 +127,29 @@ public:
             changed = true;
         }
         stays_.clear();
+        changed |= hoist_numbers(before);
+        stays_.clear();
         for (llvm::BasicBlock* block : loop_.blocks()) changed |= join_equal(*block);
         return changed;
+    }
+
+    /// Scalars that take long to compute: of the round of a loop around barriers, say.
+    bool hoist_numbers(llvm::BasicBlock& before) {
+        std::vector<llvm::Instruction*> numbers;
+        for (llvm::BasicBlock* block : loop_.blocks())
+            if (loops_here(*block))
+                for (llvm::Instruction& instruction : *block)
+                    if (instruction.getType()->isIntegerTy() && stays(instruction) && is_taken(instruction))
+                        numbers.push_back(&instruction);
+        unsigned hoisted = 0;
+        for (llvm::Instruction* number : numbers) {
+            Instructions moved;
+            if (hoisted == most_numbers || !collect_gathered(*number, moved) || moved.size() < least_of_number)
+                continue;
+            for (llvm::Instruction* instruction : moved) instruction->moveBefore(before.getTerminator());
+            ++hoisted;
+        }
+        return hoisted != 0;
     }
 
 private:
@@ -333,7 +356,7 @@ private:
     }
 
     /// Something that does not stay the same from step to step takes it as it is.
-    bool leaves_as_vector(llvm::Instruction& instruction) {
+    bool is_taken(llvm::Instruction& instruction) {
         return llvm::any_of(instruction.users(), [&](llvm::User* user) {
             auto* taker = llvm::dyn_cast<llvm::Instruction>(user);
             return taker && loop_.contains(taker) && !stays(*taker);

@@ -15,7 +15,8 @@ struct HoistFromSteps : llvm::PassInfoMixin<HoistFromSteps> {
 };
 
 /// Likewise vectors of words that are loaded one by one, from places that are the same in all steps: a table that lanes
-/// read each at a place of their own. Behind InstCombine, which sees that (`thread & 31` does not know its step).
+/// read each at a place of their own. And scalars that take long to compute. Behind InstCombine, which sees that
+/// (`thread & 31` does not know its step).
 struct HoistGathered : llvm::PassInfoMixin<HoistGathered> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 };
