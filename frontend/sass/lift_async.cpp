@@ -76,10 +76,6 @@ void Lifter::emit_once(const std::string& statement) {
         if (writes_) text_ += "\t@" + both + " " + statement + ";\n";
         return;
     }
-    if (!elected_.empty() && is_unguarded(*current_) && !lone_lane_in_loop()) {
-        if (writes_) text_ += "\t@" + elected_ + " " + statement + ";\n";
-        return;
-    }
     emit_of_lane(statement);
 }
 
@@ -99,6 +95,10 @@ void Lifter::emit_of_lane(const std::string& statement) {
     if (const auto lane = lone_lane_in_loop(); lane) {
         const std::string both = with_guard(*current_, *lane);
         if (writes_) text_ += "\t@" + both + " " + statement + ";\n";
+        return;
+    }
+    if (!elected_.empty() && is_unguarded(*current_)) {
+        if (writes_) text_ += "\t@" + elected_ + " " + statement + ";\n";
         return;
     }
     emit_guarded(statement);

@@ -573,6 +573,12 @@ TEST_CASE("sass: a copy that all lanes come to behind ELECT is the elected lane'
     REQUIRE(asked != std::string::npos);
     const std::size_t name = elected.find('|', asked) + 1;
     CHECK(copy_of(elected) == "\t@" + elected.substr(name, elected.find(',', name) - name) + " ");
+    // So is the word of a new mbarrier: other lanes would write it again after the elected one has announced bytes. Its first is at 0x110.
+    const std::string made = lift_patched(tensor_copies, "tma_gemm", {{0x100, 0x00000000003f782f, 0x000fda0003840000}});
+    const std::size_t word = made.find(" st.shared.b64 [%u8+27648]"), line = made.rfind('\n', word) + 1;
+    INFO(made.substr(0, 4000));
+    REQUIRE(word != std::string::npos);
+    CHECK(made.compare(line, 3, "\t@%") == 0);
 }
 
 TEST_CASE("sass: im2col of five dimensions has three offsets of 5 bits") {
