@@ -98,6 +98,7 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
     };
     CHECK(grid_stride("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;") == std::vector<int>{128});
+    CHECK(grid_stride("add.s64 %rd3, %rd3, 2048;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 1024;").empty());
 }
 

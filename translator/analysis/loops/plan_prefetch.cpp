@@ -41,6 +41,9 @@ constexpr std::int64_t bytes_ahead_near = 4096;
 constexpr std::uint16_t bytes_ahead_by_stride = 4096;
 /// A loop that moves by less than this per round stays in a page long enough for the CPU to see the stream.
 constexpr std::int64_t far = 4096;
+/// A step that comes by only twice in a page is no stream to the CPU, and the next one asks for its piece. CPU ms of a
+/// batch norm of 16M floats on a Zen 5 (cuDNN, 512 threads walk along 64 KB): 13.5 without, 5.5.
+constexpr std::int64_t seldom_in_page = 2048;
 /// Where lanes go one by one a round is long and ends in a misprediction: nothing of the next one is under way before.
 constexpr std::int64_t long_rounds_ahead = 4;
 /// Of more loads the CPU has no room for what four CTAs read.
@@ -226,6 +229,8 @@ private:
         if (stride && is_shorter(*stride, far)) {
             if (meets_barriers_ && *stride > 0 && shape_.ntid[0] * shape_.ntid[1] * shape_.ntid[2] > 32)
                 instruction.prefetch.ahead = std::int32_t(bytes_ahead_near);
+            else if (!meets_barriers_ && *stride >= seldom_in_page && shape_.ntid[0] > 32)
+                instruction.prefetch.ahead = std::int32_t(piece);
             return;
         }
         const LoopInfo& info = graph_.forest.loops[loop];
