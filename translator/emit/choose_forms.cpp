@@ -7,6 +7,7 @@
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
 #include "translator/analysis/loops/hoist_steady_loads.h"
+#include "translator/analysis/loops/launch_version.h"
 #include "translator/analysis/loops/plan_prefetch.h"
 #include "translator/analysis/loops/plan_streaming.h"
 #include "translator/analysis/loops/plan_turns.h"
@@ -52,6 +53,9 @@ namespace {
 /// block gets masks and a way back to a dispatcher that knows all blocks, which took 1.4 ms a statement for 12,149 of
 /// them.
 constexpr unsigned most_with_counters = 3000;
+
+/// Kernels with more statements than this have no version of their own for the launches that most are.
+constexpr unsigned most_in_launch_version = 300;
 
 /// With more statements than this quick code of a kernel whose lanes count on their warp being one step is made lane by
 /// lane, with a hand-over at each place where they do: it takes a quarter of the time to make, and ten times as long to
@@ -207,11 +211,54 @@ private:
         // Bytes that a thread stores are counted once.
         const std::uint32_t streamed = plan_streaming(graph_);
         if (thread_branches(graph_)) reshape();
+        const bool is_short = count_statements(graph_) <= most_in_launch_version;
+        const FunctionGraph kernel = is_short ? graph_ : FunctionGraph();
+        CtaSpans spans;
+        LaunchFacts facts;
+        if (is_short) find_single_rounds(graph_, spans = spans_of_ctas(), facts);
         const BlockId general = version_kernel(graph_, [this] { return spans_of_ctas(); });
         if (general) reshape();
         const bool in_loops = version_blocks(graph_, general + 1);
         if (in_loops) reshape();
-        if (general || in_loops) forms_.streamed_bytes = streamed;
+        const bool of_launch = is_short && add_launch_version(kernel, facts, spans);
+        if (of_launch) reshape();
+        if (general || in_loops || of_launch) forms_.streamed_bytes = streamed;
+    }
+
+    /// Where lanes agree it is seen which strides are parameters.
+    bool add_launch_version(const FunctionGraph& kernel, LaunchFacts& facts, const CtaSpans& spans) {
+        if (!facts && !multiplies_by_numbers_of_launch(kernel)) return false;
+        FunctionGraph version = kernel;
+        std::optional<ValueId> holds = make_version(version, facts);
+        find_near_strides(version, facts);
+        if (!facts) return false;
+        if (!facts.strides.empty()) holds = make_version(version = kernel, facts);
+        return holds && add_version(graph_, std::move(version), *holds, facts, spans);
+    }
+
+    /// Assumes `facts` and agreement; returns what tests that threads agree, none if it can't be asked.
+    std::optional<ValueId> make_version(FunctionGraph& version, const LaunchFacts& facts) {
+        assume_facts(version, facts, unit_.shape);
+        const BlockId entry = put_block_in_front(version);
+        version.blocks[0].terminator.kind = Terminator::Kind::jump;
+        version.blocks[0].successors = {entry};
+        version.blocks[entry].predecessors = {0};
+        find_loops_again(version);
+        ValueId holds = no_value;
+        GraphShapes shapes(unit_, version);
+        // What is asked of quotients that turn out to be shared is asked in the second round.
+        for (unsigned round = 0; round < 2; ++round) {
+            CtaSpans spans;
+            if (unit_.step_count() > 1) {
+                shapes.set(unit_.thread_count(), DivergenceForm::masks);
+                spans = cta_spans(version);
+            }
+            shapes.set(unit_.divergence);
+            if (!assume_agreement(version, spans, holds)) return std::nullopt;
+            shapes.forget();
+        }
+        shapes.set(unit_.divergence);
+        return holds;
     }
 
     /// Width and divergence. `needs_counters`: lanes of a step may wait for each other. `waits_in_regions`: threads

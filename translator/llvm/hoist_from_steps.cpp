@@ -44,8 +44,10 @@ constexpr unsigned most_numbers = 6, least_of_number = 5;
 constexpr unsigned least_loads_to_join = 16;
 /// Of a loop, in search of these.
 constexpr unsigned most_looked_at = 10000;
-/// A division and what it is computed from.
-constexpr unsigned most_of_division = 32;
+/// A division and what it is computed from; a question that each step begins with.
+constexpr unsigned most_of_division = 32, most_of_question = 160;
+/// Such questions, one behind the other.
+constexpr unsigned most_questions = 3;
 
 bool is_in_context(const llvm::Value& pointer) {
     return pointer.getType()->isPointerTy() && llvm::isa<llvm::Argument>(pointer.stripInBoundsConstantOffsets());
@@ -77,6 +79,12 @@ bool is_arithmetic(const llvm::Instruction& instruction) {
            !instruction.isIntDivRem();
 }
 
+/// Bits counted, the lesser of two.
+bool is_pure_intrinsic(const llvm::Instruction& instruction) {
+    return llvm::isa<llvm::IntrinsicInst>(instruction) && !instruction.mayReadOrWriteMemory() &&
+           !instruction.mayHaveSideEffects();
+}
+
 class StepLoop {
 public:
     StepLoop(llvm::Loop& loop, const llvm::DominatorTree& tree, llvm::AAResults& aliases, unsigned bits, unsigned count)
@@ -87,6 +95,7 @@ public:
         const bool is_scalar = has_one_lane();
         bool changed = (is_scalar || stores_lane_by_lane()) && hoist_scalars(before, is_scalar);
         changed |= hoist_divisions(before);
+        changed |= hoist_questions(before);
         if (!find_writes()) return changed;
         for (llvm::BasicBlock* block : loop_.blocks()) {
             if (!runs_in_each_round(*block)) continue;
@@ -210,7 +219,7 @@ private:
             for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
                 Instructions moved;
                 if (!instruction.isIntDivRem() || instruction.getType()->isVectorTy() ||
-                    !collect_scalars(instruction, written, moved))
+                    !collect_scalars(instruction, written, most_of_division, moved))
                     continue;
                 for (llvm::Instruction* each : moved) each->moveBefore(before.getTerminator());
                 changed = true;
@@ -218,19 +227,66 @@ private:
         return changed;
     }
 
-    /// As collect(), of numbers that each round begins with.
-    bool collect_scalars(llvm::Instruction& instruction, const std::set<std::int64_t>& written, Instructions& moved) {
+    /// Which version of the kernel a CTA's steps run, where that is the same for all of them. What the first version
+    /// computes of the CTA is computed once then, too: it is short, and steps that run it do little else.
+    bool hoist_questions(llvm::BasicBlock& before) {
+        const std::set<std::int64_t> written = written_fields(before.getModule()->getDataLayout());
+        llvm::BasicBlock* block = loop_.getHeader();
+        while (block->getSingleSuccessor() && begins_.contains(block->getSingleSuccessor()))
+            block = block->getSingleSuccessor();
+        llvm::BasicBlock* first_version = nullptr;
+        for (unsigned i = 0; i < most_questions && loop_.contains(block); ++i) {
+            auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+            auto* question =
+                branch && branch->isConditional() ? llvm::dyn_cast<llvm::Instruction>(branch->getCondition()) : nullptr;
+            if (i != 0) asked_.insert(block);
+            Instructions moved;
+            if (!question || !loop_.contains(question) || question->getType()->isVectorTy() ||
+                !collect_scalars(*question, written, most_of_question, moved))
+                break;
+            for (llvm::Instruction* each : moved) each->moveBefore(before.getTerminator());
+            if (i == 0) first_version = branch->getSuccessor(0);
+            block = branch->getSuccessor(1);
+            if (!block->getSinglePredecessor()) break;
+        }
+        if (first_version && first_version->getSinglePredecessor()) hoist_version(*first_version, written, before);
+        return first_version != nullptr;
+    }
+
+    void hoist_version(const llvm::BasicBlock& version, const std::set<std::int64_t>& written,
+                       llvm::BasicBlock& before) {
+        const llvm::DataLayout& layout = before.getModule()->getDataLayout();
+        unsigned loads = 0;
+        for (llvm::BasicBlock* block : loop_.blocks()) {
+            if (!tree_.dominates(&version, block)) continue;
+            for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
+                if (instruction.getType()->isVectorTy() || !loop_.hasLoopInvariantOperands(&instruction)) continue;
+                if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+                    if (loads == most_scalar_loads || !stays_the_same(*load, false, true, written, layout)) continue;
+                    ++loads;
+                } else if (!is_arithmetic(instruction) && !llvm::isa<llvm::SelectInst>(instruction)) {
+                    continue;
+                }
+                instruction.moveBefore(before.getTerminator());
+            }
+        }
+    }
+
+    /// As collect(), of numbers that each round begins with, and of what is asked next, but for divisions.
+    bool collect_scalars(llvm::Instruction& instruction, const std::set<std::int64_t>& written, unsigned most,
+                         Instructions& moved) {
         if (!loop_.contains(&instruction) || moved.contains(&instruction)) return true;
-        if (moved.size() >= most_of_division || !begins_.contains(instruction.getParent())) return false;
+        const bool runs = begins_.contains(instruction.getParent());
+        if (moved.size() >= most || !(runs || asked_.contains(instruction.getParent()))) return false;
         if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
-            if (!stays_the_same(*load, true, true, written, instruction.getModule()->getDataLayout())) return false;
-        } else if (!is_arithmetic(instruction) && !instruction.isIntDivRem() &&
-                   !llvm::isa<llvm::SelectInst, llvm::FreezeInst, llvm::MinMaxIntrinsic>(instruction)) {
+            if (!stays_the_same(*load, runs, true, written, instruction.getModule()->getDataLayout())) return false;
+        } else if (!is_arithmetic(instruction) && !(runs && instruction.isIntDivRem()) &&
+                   !llvm::isa<llvm::SelectInst, llvm::FreezeInst>(instruction) && !is_pure_intrinsic(instruction)) {
             return false;
         }
         for (llvm::Value* operand : instruction.operands())
             if (auto* source = llvm::dyn_cast<llvm::Instruction>(operand))
-                if (!collect_scalars(*source, written, moved)) return false;
+                if (!collect_scalars(*source, written, most, moved)) return false;
         return moved.insert(&instruction);
     }
 
@@ -409,6 +465,7 @@ private:
     /// By operation and first operand.
     AlikeInstructions moved_;
     llvm::SmallSetVector<llvm::BasicBlock*, 8> begins_; ///< blocks that each round runs through first
+    llvm::SmallSetVector<llvm::BasicBlock*, 8> asked_;  ///< blocks behind those, by what is known in front of the loop
 };
 
 } // namespace

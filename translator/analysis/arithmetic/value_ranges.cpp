@@ -250,12 +250,13 @@ std::optional<bool> RangeAnalysis::decided(const ptx::Instruction& inst) const {
     Interval a = as_type(source(inst.operands[2]), type), b = as_type(source(inst.operands[3]), type);
     bool less = a.high<b.low, greater = a.low> b.high;
     bool less_equal = a.high <= b.low, greater_equal = a.low >= b.high;
+    bool equal = a.known() && less_equal && greater_equal;
     auto either = [](bool yes, bool no) -> std::optional<bool> {
         return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt;
     };
     switch (inst.one_of({Modifier::eq, Modifier::ne, Modifier::lt, Modifier::le, Modifier::gt, Modifier::ge})) {
-    case Modifier::eq: return either(false, less || greater);
-    case Modifier::ne: return either(less || greater, false);
+    case Modifier::eq: return either(equal, less || greater);
+    case Modifier::ne: return either(less || greater, equal);
     case Modifier::lt: return either(less, greater_equal);
     case Modifier::le: return either(less_equal, greater);
     case Modifier::gt: return either(greater, less_equal);

@@ -7,10 +7,12 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/make_operands.h"
 #include "translator/analysis/graph/split_block.h"
+#include "translator/analysis/shapes/entry_code.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace ptarmigan::translator {
@@ -27,8 +29,6 @@ constexpr std::size_t most_statements = 300, most_in_block = 160;
 /// Kernels that know tensors' sizes by reciprocals are written out for each dimension that there may be; what they do
 /// by lanes takes ten times as long.
 constexpr std::size_t most_with_reciprocals = 2500;
-/// Instructions that a test at the entry may need.
-constexpr std::size_t most_operands = 48;
 constexpr unsigned most_widenings = 8; ///< that are tested
 constexpr unsigned deepest = 8;        ///< definitions that are looked through
 
@@ -40,12 +40,39 @@ bool is_special(const Operand& operand, ptx::SpecialRegister which) {
 class KernelVersions {
 public:
     KernelVersions(FunctionGraph& graph, const std::function<CtaSpans()>& spans)
-        : graph_(graph), find_spans_(spans), definitions_(definitions_of(graph)) {}
+        : graph_(graph), find_spans_(spans), definitions_(definitions_of(graph)), entry_(graph, definitions_) {}
 
     BlockId run() {
         std::size_t statements = 0;
         for (const Block& block : graph_.blocks) statements += block.instructions.size();
         if (statements > most_with_reciprocals || (statements > most_statements && !has_reciprocals())) return 0;
+        find_questions();
+        // Addresses alone are not worth it.
+        if (!has_question_) return 0;
+        return make_twice();
+    }
+
+    bool run_in_place(const CtaSpans& spans, ValueId& holds) {
+        entry_.has(0);
+        spans_ = spans;
+        asks_more_ = true;
+        find_questions();
+        if (tested_.empty()) return true;
+        if (!spans_.empty() && !may_ask_ctas()) return false;
+        Test test = make_test(0, !spans_.empty(), holds);
+        for (BlockId block = 1; block < graph_.blocks.size(); ++block) {
+            std::vector<GraphInstruction> code;
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
+                append_version(block, instruction, instruction, test.quotients, code);
+            graph_.blocks[block].instructions = std::move(code);
+        }
+        std::move(test.code.begin(), test.code.end(), std::back_inserter(graph_.blocks[0].instructions));
+        holds = test.holds;
+        return true;
+    }
+
+private:
+    void find_questions() {
         const bool widens = widenings() <= most_widenings;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
             if (graph_.forest.loop_of[block] != no_loop) continue;
@@ -59,14 +86,35 @@ public:
                     consider(instruction, inst.operands[*line], inst.operands[*line], true);
                 else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
                     consider(instruction, quotient->line, quotient->factor, true, quotient->shift);
+                else if (asks_more_ && (is_shift_by_number(graph_, instruction) || line_of_mask(graph_, inst)))
+                    consider(instruction, inst.operands[1], inst.operands[2], true);
             }
         }
-        // Addresses alone are not worth it.
-        if (!has_question_) return 0;
-        return make_twice();
     }
-
-private:
+    /// Where a question is asked only of those that come there by a branch that all threads take alike.
+    struct Side {
+        ValueId condition = no_value;
+        bool taken = false;
+    };
+    Side side_of(BlockId block) {
+        for (unsigned i = 0; i < deepest && graph_.blocks[block].predecessors.size() == 1; ++i) {
+            const BlockId above = graph_.blocks[block].predecessors[0];
+            const Terminator& end = graph_.blocks[above].terminator;
+            if (end.kind == Terminator::Kind::branch && is_the_same(end.condition)) {
+                Operand condition;
+                condition.kind = Operand::Kind::reg;
+                condition.index = end.condition;
+                if (entry_.need({&condition}))
+                    return {end.condition, (graph_.blocks[above].successors[0] == block) != end.negated};
+            }
+            block = above;
+        }
+        return {};
+    }
+    /// In all lanes that are asked.
+    bool is_the_same(ValueId value) const {
+        return spans_.empty() ? graph_.values[value].shape.is_uniform() : spans_[value].is_uniform;
+    }
     bool has_reciprocals() const {
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
             for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
@@ -89,16 +137,12 @@ private:
     /// the block with something in order to part, but those in the grid in order to stay within bounds.
     void consider(const GraphInstruction& instruction, const Operand& a, const Operand& b, bool in_block,
                   const Operand& c = {}) {
-        const std::size_t before = needed_.size();
-        const bool known = need(a) && need(b) && need(c);
-        if (known && needed_.size() <= most_operands &&
-            (in_block || depends_on_cta(a, deepest) || depends_on_cta(b, deepest))) {
-            tested_.insert(instruction.inst.operands[0].index);
-            has_question_ = has_question_ || !line_of_widening(graph_, instruction.inst);
+        if ((!in_block && !depends_on_cta(a, deepest) && !depends_on_cta(b, deepest)) || !entry_.need({&a, &b, &c}))
             return;
-        }
-        for (std::size_t i = before; i < needed_.size(); ++i) is_needed_.erase(needed_[i]);
-        needed_.resize(before);
+        const ValueId result = instruction.inst.operands[0].index;
+        tested_.insert(result);
+        if (asks_more_) sides_[result] = side_of(graph_.values[result].block);
+        has_question_ = has_question_ || !line_of_widening(graph_, instruction.inst);
     }
     bool depends_on_cta(const Operand& operand, unsigned depth) const {
         if (is_special(operand, ptx::SpecialRegister::ctaid)) return true;
@@ -110,32 +154,6 @@ private:
             if (!infos[i].is_destination && depends_on_cta(made->inst.operands[i], depth - 1)) return true;
         return false;
     }
-    bool need(const Operand& operand) {
-        if (operand.kind == Operand::Kind::imm || operand.kind == Operand::Kind::special ||
-            operand.kind == Operand::Kind::none || operand.kind == Operand::Kind::sink)
-            return true;
-        return operand.kind == Operand::Kind::reg && need(operand.index);
-    }
-    bool need(ValueId value) {
-        if (graph_.values[value].is_constant) return true;
-        const GraphInstruction* made = definitions_[value];
-        if (!made || made->inst.guard != ptx::no_id) return false;
-        if (is_needed_.contains(made)) return true;
-        if (needed_.size() > most_operands) return false;
-        const ptx::Instruction& inst = made->inst;
-        if (!loads_kernel_parameter(graph_, inst)) {
-            if (!is_pure(inst)) return false;
-            const auto infos = ptx::form_info(inst.form).operands;
-            for (unsigned i = 0; i < inst.operand_count; ++i)
-                if (!infos[i].is_destination && !need(inst.operands[i])) return false;
-        }
-        for (ValueId result : definitions(graph_, *made))
-            if (graph_.values[result].shape.is_varying()) return false;
-        is_needed_.insert(made);
-        needed_.push_back(made);
-        return true;
-    }
-
     /// The same in all threads, or what `line` is.
     bool is_known_in_cta(const Operand& operand, bool line) const {
         if (operand.kind != Operand::Kind::reg) return operand.kind == Operand::Kind::imm;
@@ -144,18 +162,7 @@ private:
     }
     /// Whether all that is tested can be asked of a CTA's threads at once.
     bool may_ask_ctas() const {
-        if (spans_.empty()) return false;
-        for (const GraphInstruction* needed : needed_)
-            for (const Operand& operand : needed->inst.operands) {
-                if (operand.has_elements())
-                    for (std::uint32_t e = 0; e < operand.count; ++e)
-                        if (graph_.pool[operand.first + e].kind == Operand::Kind::special) return false;
-                if (operand.kind == Operand::Kind::special && !is_of_thread_0(operand) &&
-                    !is_special(operand, ptx::SpecialRegister::ctaid) &&
-                    !is_special(operand, ptx::SpecialRegister::nctaid) &&
-                    !is_special(operand, ptx::SpecialRegister::ntid))
-                    return false;
-            }
+        if (spans_.empty() || !entry_.is_of_cta()) return false;
         for (const Block& block : graph_.blocks)
             for (const GraphInstruction& instruction : block.instructions) {
                 if (!is_tested(instruction)) continue;
@@ -168,13 +175,14 @@ private:
                 else if (const auto quotient = reciprocal_quotient(graph_, definitions_, instruction))
                     known = is_known_in_cta(quotient->line, true) && is_known_in_cta(quotient->factor, false) &&
                             is_known_in_cta(quotient->shift, false);
+                else if (const auto line = line_of_mask(graph_, instruction.inst))
+                    known = is_known_in_cta(operands[*line], true) && is_known_in_cta(operands[3 - *line], false);
                 else
                     known = is_known_in_cta(operands[1], true) && is_known_in_cta(operands[2], false);
                 if (!known) return false;
             }
         return true;
     }
-    static bool is_of_thread_0(const Operand& operand) { return is_special(operand, ptx::SpecialRegister::tid); }
 
     struct Test {
         std::vector<GraphInstruction> code;
@@ -182,34 +190,36 @@ private:
         std::map<ValueId, Operand> quotients; ///< if it holds; by the results that they stand for
     };
     /// For the CTA: of thread 0.
-    Test make_test(BlockId block, bool for_cta) {
+    Test make_test(BlockId block, bool for_cta, ValueId before = no_value) {
         Test result;
         Copies operands(graph_);
         LaneTest test(graph_, block, result.code, for_cta ? &spans_ : nullptr);
-        for (const GraphInstruction* instruction : needed_) {
-            for (ValueId value : definitions(graph_, *instruction)) operands.add(value, block);
-            GraphInstruction copy = operands.copy(*instruction);
-            for (Operand& operand : copy.inst.operands)
-                if (for_cta && operand.kind == Operand::Kind::special && is_of_thread_0(operand))
-                    operand = constant_operand(0, copy.inst.type());
-            result.code.push_back(std::move(copy));
-        }
+        entry_.copy(result.code, operands, block, for_cta);
         for (BlockId id = 0; id < graph_.blocks.size(); ++id)
             for (std::size_t i = 0; i < graph_.blocks[id].instructions.size(); ++i) {
                 if (!is_tested(graph_.blocks[id].instructions[i])) continue;
                 const GraphInstruction instruction = graph_.blocks[id].instructions[i];
                 const ptx::Instruction named = operands.copy(instruction).inst;
                 Operand& quotient = result.quotients[instruction.inst.operands[0].index];
+                const auto found = sides_.find(instruction.inst.operands[0].index);
+                const Side side = found == sides_.end() ? Side() : found->second;
+                if (side.condition != no_value) test.begin_if();
                 if (const auto compared = line_of_comparison(graph_, instruction.inst))
                     test.add_comparison(instruction, *compared, named.operands[2], named.operands[3]);
                 else if (const auto widened = line_of_widening(graph_, instruction.inst))
                     test.add_widening(instruction, *widened, named.operands[*widened]);
                 else if (const auto reciprocal = reciprocal_quotient(graph_, definitions_, instruction))
                     quotient = test.add_reciprocal(instruction, *reciprocal, named_by(operands, *reciprocal));
+                else if (const auto masked = line_of_mask(graph_, instruction.inst))
+                    quotient =
+                        test.add_mask(instruction, *masked, named.operands[*masked], named.operands[3 - *masked]);
                 else
                     quotient = test.add(instruction, named.operands[1], named.operands[2]);
+                if (side.condition != no_value)
+                    test.end_if(register_operand(entry_.name(operands, side.condition), ScalarType::pred), side.taken);
             }
         std::erase_if(result.quotients, [](const auto& each) { return each.second.kind == Operand::Kind::none; });
+        if (before != no_value) test.add_result(before);
         result.holds = test.result();
         return result;
     }
@@ -245,7 +255,7 @@ private:
                 phis.push_back({either, {cta_test.quotients.at(result).index, quotient.index}});
                 quotient.index = either;
             }
-        move_entry(count);
+        put_block_in_front(graph_);
         copy_blocks(count, quotients);
         graph_.blocks.emplace_back();
         graph_.blocks[exit].terminator = graph_.blocks[graph_.exit_block].terminator;
@@ -285,15 +295,19 @@ private:
         return d.kind == Operand::Kind::reg && tested_.contains(d.index) && definitions_[d.index] == &instruction;
     }
 
-    void move_entry(BlockId to) {
-        graph_.blocks.push_back(std::move(graph_.blocks[0]));
-        graph_.blocks[0] = {};
-        for (BlockId successor : graph_.blocks[to].successors)
-            std::replace(graph_.blocks[successor].predecessors.begin(), graph_.blocks[successor].predecessors.end(),
-                         BlockId(0), to);
-        for (const GraphInstruction& instruction : graph_.blocks[to].instructions)
-            for (ValueId value : definitions(graph_, instruction)) graph_.values[value].block = to;
-        if (graph_.exit_block == 0) graph_.exit_block = to;
+    /// Appends what `instruction`, which is `made` in `block`, is where lanes agree.
+    void append_version(BlockId block, const GraphInstruction& instruction, GraphInstruction made,
+                        const std::map<ValueId, Operand>& quotients, std::vector<GraphInstruction>& code) {
+        const auto known =
+            is_tested(instruction) ? quotients.find(instruction.inst.operands[0].index) : quotients.end();
+        if (const auto line = known != quotients.end() ? line_of_mask(graph_, instruction.inst) : std::nullopt)
+            append_masked(std::move(made), *line, known->second, code);
+        else if (known != quotients.end())
+            append_known(graph_, block, std::move(made), known->second, code);
+        else if (is_tested(instruction))
+            append_uniform(graph_, block, std::move(made), code);
+        else
+            code.push_back(std::move(made));
     }
 
     /// Blocks 1 to `count` once more, behind them.
@@ -312,16 +326,8 @@ private:
                 for (ValueId& value : phi.incoming) value = copies.name(value);
             }
             std::vector<GraphInstruction> code;
-            for (const GraphInstruction& instruction : graph_.blocks[old].instructions) {
-                const auto known =
-                    is_tested(instruction) ? quotients.find(instruction.inst.operands[0].index) : quotients.end();
-                if (known != quotients.end())
-                    append_known(graph_, old + count, copies.copy(instruction), known->second, code);
-                else if (is_tested(instruction))
-                    append_uniform(graph_, old + count, copies.copy(instruction), code);
-                else
-                    code.push_back(copies.copy(instruction));
-            }
+            for (const GraphInstruction& instruction : graph_.blocks[old].instructions)
+                append_version(old + count, instruction, copies.copy(instruction), quotients, code);
             block.instructions = std::move(code);
             if (block.terminator.condition != no_value)
                 block.terminator.condition = copies.name(block.terminator.condition);
@@ -335,10 +341,11 @@ private:
     const std::function<CtaSpans()>& find_spans_;
     CtaSpans spans_; ///< none: CTAs are not asked
     std::vector<const GraphInstruction*> definitions_;
-    std::vector<const GraphInstruction*> needed_; ///< by a test, each behind what it reads
-    std::unordered_set<const GraphInstruction*> is_needed_;
+    EntryCode entry_;                    ///< what a test needs
     std::unordered_set<ValueId> tested_; ///< results of what is tested
-    bool has_question_ = false;          ///< there are quotients and answers among them
+    bool asks_more_ = false;             ///< questions that few kernels have, and those that only some launches have
+    std::unordered_map<ValueId, Side> sides_; ///< by results
+    bool has_question_ = false;               ///< there are quotients and answers among them
 };
 
 /// The part of one block that depends on quotients, twice.
@@ -445,6 +452,24 @@ private:
 
 BlockId version_kernel(FunctionGraph& graph, const std::function<CtaSpans()>& spans) {
     return KernelVersions(graph, spans).run();
+}
+
+bool assume_agreement(FunctionGraph& graph, const CtaSpans& spans, ValueId& holds) {
+    const std::function<CtaSpans()> none;
+    return KernelVersions(graph, none).run_in_place(spans, holds);
+}
+
+BlockId put_block_in_front(FunctionGraph& graph) {
+    const auto to = BlockId(graph.blocks.size());
+    graph.blocks.push_back(std::move(graph.blocks[0]));
+    graph.blocks[0] = {};
+    for (const BlockId successor : graph.blocks[to].successors)
+        std::replace(graph.blocks[successor].predecessors.begin(), graph.blocks[successor].predecessors.end(),
+                     BlockId(0), to);
+    for (const GraphInstruction& instruction : graph.blocks[to].instructions)
+        for (const ValueId value : definitions(graph, instruction)) graph.values[value].block = to;
+    if (graph.exit_block == 0) graph.exit_block = to;
+    return to;
 }
 
 bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block) {

@@ -25,6 +25,14 @@ BlockId version_kernel(FunctionGraph& graph, const std::function<CtaSpans()>& sp
 /// Code of the general version, which only steps run whose lanes part at a bound: not all lanes are active in it.
 bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block);
 
+/// Makes the kernel the version whose threads agree, with all of their CTA where `spans` are not empty. Its first
+/// block, which does nothing else, asks whether it may run; `holds` is what it has asked so far, and then all
+/// (no_value: nothing). What depends on quotients is asked only once these are known to be shared: with new shapes,
+/// again. False, and nothing is done, if CTAs can't be asked.
+bool assume_agreement(FunctionGraph& graph, const CtaSpans& spans, ValueId& holds);
+/// The first block, with the number that it gets; an empty one is in front of it then.
+BlockId put_block_in_front(FunctionGraph& graph);
+
 /// Makes what depends on quotients twice in blocks of loops, of those from `first` on.
 bool version_blocks(FunctionGraph& graph, BlockId first);
 

@@ -102,6 +102,29 @@ bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruc
     return b.value >= 63 || (std::int64_t(1) << b.value) > *high - *low; // else lanes have several quotients
 }
 
+bool is_shift_by_number(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    if (inst.form != FormId::shr || inst.guard != ptx::no_id) return false;
+    const unsigned bits = ptx::bit_size(inst.type());
+    const Operand &d = inst.operands[0], &a = inst.operands[1], &b = inst.operands[2];
+    return is_whole(graph, d, bits) && is_line(graph, a, bits) && graph.values[d.index].shape.is_varying() &&
+           is_whole(graph, b, 32) && graph.values[b.index].shape.is_uniform();
+}
+
+std::optional<unsigned> line_of_mask(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const unsigned bits = ptx::bit_size(inst.type());
+    if (inst.form != FormId::and_bits || inst.guard != ptx::no_id || (bits != 32 && bits != 64) ||
+        !is_whole(graph, inst.operands[0], bits) || !graph.values[inst.operands[0].index].shape.is_varying())
+        return std::nullopt;
+    for (const unsigned line : {1u, 2u}) {
+        const Operand& mask = inst.operands[3 - line];
+        if (is_line(graph, inst.operands[line], bits) && !inst.operands[line].negated && is_whole(graph, mask, bits) &&
+            graph.values[mask.index].shape.is_uniform())
+            return line;
+    }
+    return std::nullopt;
+}
+
 std::optional<ReciprocalQuotient> reciprocal_quotient(const FunctionGraph& graph,
                                                       const std::vector<const GraphInstruction*>& definitions,
                                                       const GraphInstruction& instruction) {
@@ -253,6 +276,42 @@ Operand LaneTest::add_reciprocal(const GraphInstruction& shift, const Reciprocal
     return result;
 }
 
+Operand LaneTest::add_mask(const GraphInstruction& instruction, unsigned line, const Operand& a, const Operand& mask) {
+    model_ = &instruction;
+    const bool is_wide = ptx::bit_size(instruction.inst.type()) == 64;
+    const ScalarType number = is_wide ? ScalarType::u64 : ScalarType::u32,
+                     bits = is_wide ? ScalarType::b64 : ScalarType::b32;
+    const Operand named = retyped(mask, bits);
+    // Of lower bits: lanes between two that share the others share them, too.
+    const Operand next = emit(FormId::add_int, number, {retyped(mask, number), immediate(1, number)});
+    const Operand common = emit(FormId::and_bits, bits, {named, retyped(next, bits)});
+    require(Modifier::eq, number, retyped(common, number), immediate(0, number));
+    const auto [lowest, highest] = ends(retyped(a, number), number, span_of(instruction.inst.operands[line]));
+    const Operand others = emit(FormId::not_bits, bits, {named});
+    const Operand shared = emit(FormId::and_bits, bits, {retyped(lowest, bits), others});
+    const Operand last = emit(FormId::and_bits, bits, {retyped(highest, bits), others});
+    require(Modifier::eq, number, retyped(shared, number), retyped(last, number));
+    return retyped(shared, number);
+}
+
+void LaneTest::begin_if() {
+    before_if_ = all_;
+    tested_before_if_ = tested_.size();
+    ends_before_if_ = ends_.size();
+    all_ = {};
+}
+
+void LaneTest::end_if(const Operand& condition, bool taken) {
+    const Operand inside = all_;
+    all_ = before_if_;
+    // What was found out there is not known elsewhere.
+    tested_.erase(tested_.begin() + std::ptrdiff_t(tested_before_if_), tested_.end());
+    ends_.erase(ends_.begin() + std::ptrdiff_t(ends_before_if_), ends_.end());
+    if (inside.kind == Operand::Kind::none) return;
+    const Operand others = taken ? emit(FormId::not_bits, ScalarType::pred, {condition}) : condition;
+    require(emit(FormId::or_bits, ScalarType::pred, {inside, others}));
+}
+
 void LaneTest::add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
     model_ = &comparison;
     const ptx::Instruction& inst = comparison.inst;
@@ -269,6 +328,33 @@ void LaneTest::add_widening(const GraphInstruction& widening, unsigned line, con
     const ScalarType from = widening.inst.operands[line].type;
     const ScalarType type = ptx::is_signed(from) ? ScalarType::s32 : ScalarType::u32;
     ends(a, type, span_of(widening.inst.operands[line]));
+}
+
+void LaneTest::add_quotient(const GraphInstruction& division, const Operand& a, const Operand& b,
+                            std::uint64_t number) {
+    const Operand quotient = add(division, a, b);
+    require(Modifier::eq, quotient.type, quotient, immediate(std::int64_t(number), quotient.type));
+}
+
+void LaneTest::add_answer(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b,
+                          bool answer) {
+    model_ = &comparison;
+    const ptx::Instruction& inst = comparison.inst;
+    for (const auto ends_of_line = ends(line == 2 ? a : b, inst.type(), span_of(inst.operands[line]));
+         const Operand& end : {ends_of_line.first, ends_of_line.second}) {
+        const Operand found = compare(inst.form, order_of(inst), inst.type(), line == 2 ? end : a, line == 2 ? b : end);
+        require(answer ? found : emit(FormId::not_bits, ScalarType::pred, {found}));
+    }
+}
+
+void LaneTest::add_number(const GraphInstruction& made, const Operand& value, std::uint64_t number) {
+    model_ = &made;
+    const ScalarType type = unsigned_of(value.type);
+    require(Modifier::eq, type, retyped(value, type), immediate(std::int64_t(number), type));
+}
+
+void LaneTest::add_result(ValueId holds) {
+    require(register_operand(holds, ScalarType::pred));
 }
 
 /// The lowest and the highest of the lanes' values of `line`, if the test holds: no lane wraps.
@@ -336,6 +422,14 @@ void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction divisi
         division.inst = step;
         code.push_back(division);
     }
+}
+
+void append_masked(GraphInstruction mask, unsigned line, const Operand& shared, std::vector<GraphInstruction>& code) {
+    const ptx::Instruction inst = mask.inst;
+    const ScalarType number = shared.type;
+    mask.inst = make(FormId::sub_int, number,
+                     {retyped(inst.operands[0], number), retyped(inst.operands[line], number), shared}, inst.location);
+    code.push_back(std::move(mask));
 }
 
 void append_known(FunctionGraph& graph, BlockId block, GraphInstruction division, const Operand& quotient,

@@ -20,6 +20,11 @@ bool is_line(const FunctionGraph& graph, const ptx::Operand& operand, unsigned b
 bool is_tested_quotient(const FunctionGraph& graph, const GraphInstruction& instruction);
 /// Likewise a shift to the right by a constant.
 bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// Likewise by a number that only the launch knows, as compilers divide by what may be a power of two.
+bool is_shift_by_number(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// What such a quotient leaves: the lower bits of a line by a mask that only the launch knows, varying so far. Returns
+/// the number of the operand that is a line.
+std::optional<unsigned> line_of_mask(const FunctionGraph& graph, const ptx::Instruction& inst);
 /// A quotient by a number that only the launch knows, computed of its reciprocal: the upper half of line * factor, plus
 /// the line, shifted to the right. Such are PyTorch's and others' offsets of tensors. It grows with the line below
 /// 2^31.
@@ -62,11 +67,30 @@ public:
     /// block.
     ptx::Operand add_reciprocal(const GraphInstruction& shift, const ReciprocalQuotient& quotient,
                                 const ReciprocalQuotient& named);
+    /// Of line_of_mask(), whose operands are `a` and `mask` here. Returns the bits that all lanes share if the test
+    /// holds.
+    ptx::Operand add_mask(const GraphInstruction& instruction, unsigned line, const ptx::Operand& a,
+                          const ptx::Operand& mask);
     /// Of a comparison, whose operand number `line` is one; `a`, `b`: its operands.
     void add_comparison(const GraphInstruction& comparison, unsigned line, const ptx::Operand& a,
                         const ptx::Operand& b);
     /// Of a widening of `a`, its operand number `line`.
     void add_widening(const GraphInstruction& widening, unsigned line, const ptx::Operand& a);
+    /// All lanes have the quotient `number`, as add().
+    void add_quotient(const GraphInstruction& division, const ptx::Operand& a, const ptx::Operand& b,
+                      std::uint64_t number);
+    /// All lanes have `answer`, as add_comparison().
+    void add_answer(const GraphInstruction& comparison, unsigned line, const ptx::Operand& a, const ptx::Operand& b,
+                    bool answer);
+    /// `value`, which is the same for all lanes, is `number`; `made` by this instruction.
+    void add_number(const GraphInstruction& made, const ptx::Operand& value, std::uint64_t number);
+    /// What another test has found out of the same lanes; behind something else.
+    void add_result(ValueId holds);
+
+    /// What is added until end_if() is asked only of those that go where `condition`, which is the same for all, is
+    /// `taken`.
+    void begin_if();
+    void end_if(const ptx::Operand& condition, bool taken);
 
     ValueId result() const { return all_.index; }
 
@@ -103,11 +127,16 @@ private:
     std::vector<Tested> tested_;
     std::vector<Ends> ends_;
     ptx::Operand all_; ///< predicate; none: nothing was tested
+    ptx::Operand before_if_;
+    std::size_t tested_before_if_ = 0, ends_before_if_ = 0;
 };
 
 /// What is tested as it is where the test holds; a remainder by the quotient.
 void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
                     std::vector<GraphInstruction>& code);
+/// Likewise of line_of_mask(), by the bits that add_mask() has found.
+void append_masked(GraphInstruction mask, unsigned line, const ptx::Operand& shared,
+                   std::vector<GraphInstruction>& code);
 /// The same with the quotient that the test has computed.
 void append_known(FunctionGraph& graph, BlockId block, GraphInstruction division, const ptx::Operand& quotient,
                   std::vector<GraphInstruction>& code);
