@@ -193,6 +193,7 @@ Status CaptureRecorder::kernel(Function& function, const LaunchConfig& config, v
     work.module = function.module().shared_from_this();
     work.function = &function;
     work.config = config;
+    work.library_kernel = config.library_kernel;
     constexpr unsigned cooperative_id = 2, cluster_id = 4;
     if (config.cooperative) work.attributes[cooperative_id] = attribute_of(1);
     if (config.has_cluster)

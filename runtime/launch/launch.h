@@ -27,9 +27,10 @@ struct LaunchConfig {
     bool has_cluster = false;                      ///< the cluster attribute was given
     std::uint32_t dynamic_shared = 0;
     bool cooperative = false;
-    SmRange multiprocessors;     ///< where it runs; launch() takes it from the stream
-    std::optional<int> priority; ///< instead of the stream's
-    bool programmatic = false;   ///< need not wait for the end of a kernel before it: noted in captured graphs
+    SmRange multiprocessors;              ///< where it runs; launch() takes it from the stream
+    std::optional<int> priority;          ///< instead of the stream's
+    const void* library_kernel = nullptr; ///< the CUkernel that named it: noted in captured graphs
+    bool programmatic = false;            ///< need not wait for the end of a kernel before it: noted in captured graphs
 };
 
 /// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and

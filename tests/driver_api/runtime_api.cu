@@ -267,8 +267,35 @@ static void test_fault() {
     FAILS(cudaMalloc(&pointer, 16), 700);
 }
 
+/// A captured kernel's node names the kernel as the program does.
+static void test_captured_kernel() {
+    int* data = nullptr;
+    OK(cudaMalloc(&data, 64));
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    multiply<<<2, 3, 0, stream>>>(data, 16, 5);
+    OK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphNode_t node = nullptr;
+    size_t count = 1;
+    OK(cudaGraphGetNodes(graph, &node, &count));
+    cudaKernelNodeParams params{};
+    OK(cudaGraphKernelNodeGetParams(node, &params));
+    EXPECT(params.func == reinterpret_cast<void*>(multiply));
+    EXPECT(params.gridDim.x == 2 && params.blockDim.x == 3);
+    EXPECT(params.kernelParams != nullptr && *static_cast<int*>(params.kernelParams[2]) == 5);
+    int factor = 7; // and takes others
+    params.kernelParams[2] = &factor;
+    OK(cudaGraphKernelNodeSetParams(node, &params));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFree(data));
+}
+
 int main() {
     test_streams();
+    test_captured_kernel();
     test_memory();
     test_pitched_copies();
     test_symbols();

@@ -16,18 +16,23 @@ namespace {
 using Dimensions = std::array<std::uint32_t, 3>;
 
 /// A function to launch in a stream: of the stream's context.
-Status find_function_for(const runtime::Stream& queue, CUfunction handle,
-                         std::shared_ptr<runtime::Function>& function) {
-    const Status status = find_function(handle, queue.context(), function);
-    if (status != Status::success) return status;
+Status find_function_for(const runtime::Stream& queue, CUfunction handle, std::shared_ptr<runtime::Function>& function,
+                         LaunchConfig& config) {
+    function = find_handle<runtime::Function>(handle);
+    if (!function) {
+        const auto kernel = find_handle<LibraryKernel>(handle);
+        if (!kernel) return Status::invalid_handle;
+        if (const Status status = kernel->function(queue.context(), function); status != Status::success) return status;
+        config.library_kernel = handle;
+    }
     return &function->module().context() == &queue.context() ? Status::success : Status::invalid_handle;
 }
 
-CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, DefaultStream default_stream,
+CUresult launch(CUfunction handle, LaunchConfig config, CUstream stream, DefaultStream default_stream,
                 void** parameters, void** extra) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         std::shared_ptr<runtime::Function> function;
-        Status status = find_function_for(queue, handle, function);
+        Status status = find_function_for(queue, handle, function, config);
         if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
         return status;
     });
@@ -157,7 +162,7 @@ PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
         config.dynamic_shared = given->sharedMemBytes;
         std::vector<MarkedEvent> events;
         std::shared_ptr<runtime::Function> function;
-        Status status = find_function_for(queue, handle, function);
+        Status status = find_function_for(queue, handle, function, config);
         if (status == Status::success) status = apply_attributes(*given, config, events);
         if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
         for (const MarkedEvent& marked : events)
