@@ -386,7 +386,7 @@ void Lifter::add_shifted_above(const Instruction& inst) {
                   &c = inst.operands[4], &in = inst.operands[6];
     const auto shift = unsigned(inst.operands[5].value);
     const bool has_carry = carry_out.index != true_predicate;
-    if (a.negated || (a.inverted && !inst.has("X")) || (has_carry && (inst.has("X") || b.negated || b.inverted)))
+    if (a.negated || (a.inverted && !inst.has("X")) || (has_carry && (a.inverted || b.negated || b.inverted)))
         refuse_here();
     const Value low = read_plain(a), addend = read(b);
     const auto widened = [&]() {
@@ -395,7 +395,7 @@ void Lifter::add_shifted_above(const Instruction& inst) {
         emit("cvt.s64.s32 " + wide + ", " + low.text);
         return name_wide(wide);
     };
-    if (inst.has("X")) {
+    if (inst.has("X") && !has_carry) {
         const Carry carry = carry_in(in);
         if (is_unguarded(inst) && !a.inverted && !b.inverted && !in.negated && in.index != true_predicate &&
             carry.known && carry.is_shift && carry.shift == shift &&
@@ -443,16 +443,22 @@ void Lifter::add_shifted_above(const Instruction& inst) {
     }
     std::string result = temporary();
     emit("add.s32 " + result + ", " + high.text + ", " + addend.text);
-    if (inst.has("X")) {
-        const std::string one = temporary(), sum = temporary();
-        emit("selp.b32 " + one + ", 1, 0, " + as_register(condition(in)));
-        emit("add.s32 " + sum + ", " + result + ", " + one);
-        result = sum;
-    }
     std::string over;
     if (has_carry) {
         over = predicate_temporary();
         emit("setp.lt.u32 " + over + ", " + result + ", " + high.text);
+    }
+    if (inst.has("X")) {
+        const std::string one = temporary(), sum = temporary();
+        emit("selp.b32 " + one + ", 1, 0, " + as_register(condition(in)));
+        emit("add.s32 " + sum + ", " + result + ", " + one);
+        if (has_carry) { // at most one of the two sums carries
+            const std::string again = predicate_temporary(), either = predicate_temporary();
+            emit("setp.lt.u32 " + again + ", " + sum + ", " + one);
+            emit("or.pred " + either + ", " + over + ", " + again);
+            over = either;
+        }
+        result = sum;
     }
     write(d, value_of(result));
     if (has_carry) write_predicate(carry_out, over);

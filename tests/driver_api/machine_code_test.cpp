@@ -123,6 +123,16 @@ TEST_CASE("machine code: constants more than 32 KB behind the bank's beginning")
     CHECK(results("far_constants.sm_90.cubin", "far_constants") == expected);
 }
 
+TEST_CASE("machine code: signs in sums of several words") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("sign_chain.ptx", "sign_chain");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+    for (const char* file : {"sign_chain.sm_80.cubin", "sign_chain.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "sign_chain") == expected);
+    }
+}
+
 TEST_CASE("machine code: absolute differences of bytes") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("byte_differences.ptx", "byte_differences");
