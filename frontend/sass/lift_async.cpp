@@ -322,7 +322,14 @@ void Lifter::bulk_reduction(const Instruction& inst) {
 void Lifter::bulk_prefetch(const Instruction&) {}
 void Lifter::tensor_prefetch(const Instruction&) {}
 
-void Lifter::bulk_commit(const Instruction&) {
+/// Whether UTMACMDFLUSH ends a group of copies, and not what UTMACCTL.IV before it began (fence.proxy.tensormap).
+bool Lifter::ends_copies(const Instruction& inst) const {
+    const std::size_t at = inst.address / instruction_size;
+    return at == 0 || code_[at - 1].form == nullptr || code_[at - 1].form->id != FormId::utmacctl;
+}
+
+void Lifter::bulk_commit(const Instruction& inst) {
+    if (!ends_copies(inst)) return;
     emit_guarded("cp.async.bulk.commit_group");
 }
 

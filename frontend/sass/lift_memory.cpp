@@ -285,6 +285,7 @@ void Lifter::wait_copies(const Instruction& inst) {
             if (other.form == nullptr || other.form->id != kinds[kind].ends) continue;
             const auto counted_by = unsigned(other.code.bits(kinds[kind].scoreboard_bit, 3));
             unsigned& copies = scoreboards[kind];
+            if (kind == 1 && !ends_copies(other)) continue;
             if (counted_by == no_scoreboard || (copies != no_scoreboard && copies != counted_by))
                 refuse_here("groups of copies by several scoreboards");
             copies = counted_by;

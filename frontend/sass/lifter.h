@@ -382,6 +382,7 @@ private:
     std::string cluster_address(const Operand& place);
     void emit_once(const std::string& statement);
     void finish_together();
+    bool ends_copies(const Instruction& inst) const;
     void emit_of_lane(const std::string& statement);
     std::optional<Condition> lone_lane_in_loop() const;
     std::string upper_half_of(const std::string& word);

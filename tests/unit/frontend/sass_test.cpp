@@ -581,6 +581,16 @@ TEST_CASE("sass: a copy that all lanes come to behind ELECT is the elected lane'
     CHECK(made.compare(line, 3, "\t@%") == 0);
 }
 
+TEST_CASE("sass: UTMACMDFLUSH behind UTMACCTL ends no group of copies") {
+    // fence.proxy.tensormap of Triton's tensor descriptors: UTMACCTL.IV [UR4] and UTMACMDFLUSH by scoreboard 3 (tma_gemm's own counts by 0).
+    const std::string text = lift_patched(
+        tensor_copies, "tma_gemm", {{0x1960, 0x00000000040079b9, 0x0003e20008000000}, {0x1970, 0x00000000000079b7, 0x0007e40000000000}});
+    const std::size_t group = text.find("cp.async.bulk.commit_group");
+    REQUIRE(group != std::string::npos);
+    CHECK(text.find("cp.async.bulk.commit_group", group + 1) == std::string::npos);
+    CHECK(holds(text, {"cp.async.bulk.wait_group 0"}, group));
+}
+
 TEST_CASE("sass: im2col of five dimensions has three offsets of 5 bits") {
     // UTMALDG.5D.IM2COL [UR4], [UR18], UR12 in the place of tma_gemm's UTMALDG.2D.
     const Patch patch{0x1730, 0x00000004120073b4, 0x0005e4000806000c};
