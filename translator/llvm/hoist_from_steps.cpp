@@ -88,7 +88,10 @@ bool is_pure_intrinsic(const llvm::Instruction& instruction) {
 class StepLoop {
 public:
     StepLoop(llvm::Loop& loop, const llvm::DominatorTree& tree, llvm::AAResults& aliases, unsigned bits, unsigned count)
-        : loop_(loop), tree_(tree), aliases_(aliases), register_bits_(bits), left_(count / share_of_registers) {}
+        : loop_(loop), tree_(tree), aliases_(aliases), register_bits_(bits), left_(count / share_of_registers) {
+        loop.getExitingBlocks(exiting_);
+        if (llvm::BasicBlock* latch = loop.getLoopLatch()) exiting_.push_back(latch);
+    }
 
     /// True if something was moved, to the end of `before`.
     bool hoist_to(llvm::BasicBlock& before) {
@@ -321,9 +324,11 @@ private:
         return true;
     }
 
+    /// In those, too, that end in front of the latch: where an access finds its address misaligned, or a kernel traps,
+    /// what stands behind the question is not done.
     bool runs_in_each_round(const llvm::BasicBlock& block) const {
-        const llvm::BasicBlock* latch = loop_.getLoopLatch();
-        return latch && tree_.dominates(&block, latch) && loops_here(block);
+        if (!loop_.getLoopLatch() || !loops_here(block)) return false;
+        return llvm::all_of(exiting_, [&](const llvm::BasicBlock* each) { return tree_.dominates(&block, each); });
     }
 
     /// Not in a loop of the kernel's own.
@@ -464,6 +469,7 @@ private:
     llvm::DenseMap<llvm::Instruction*, bool> stays_; ///< of those that were looked at
     /// By operation and first operand.
     AlikeInstructions moved_;
+    llvm::SmallVector<llvm::BasicBlock*, 8> exiting_;   ///< and the latch
     llvm::SmallSetVector<llvm::BasicBlock*, 8> begins_; ///< blocks that each round runs through first
     llvm::SmallSetVector<llvm::BasicBlock*, 8> asked_;  ///< blocks behind those, by what is known in front of the loop
 };
