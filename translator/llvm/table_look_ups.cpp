@@ -245,7 +245,7 @@ private:
             word = source;
         }
         if (!each.part.empty()) {
-            Value*& known = parts_[{word, each.part.front()}];
+            Value*& known = parts_[{word, std::vector<int>(each.part.begin(), each.part.end())}];
             if (!known) known = ir_.CreateShuffleVector(word, each.part);
             word = known;
         }
@@ -313,7 +313,7 @@ private:
     DominatorTree& tree_;
     IRBuilder<> ir_;
     std::map<std::pair<Loop*, std::int64_t>, std::array<Bytes, word_bytes>> tables_;
-    std::map<std::pair<Value*, int>, Value*> parts_; ///< of one block
+    std::map<std::pair<Value*, std::vector<int>>, Value*> parts_; ///< of one block
 };
 
 } // namespace
