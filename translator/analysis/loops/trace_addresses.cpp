@@ -91,23 +91,20 @@ private:
     }
 
     static bool is_linear(const ptx::Instruction& inst, bool is_product) {
-        switch (inst.form) {
-        case FormId::mov:
-        case FormId::mov_pack:
-        case FormId::mov_unpack:
-        case FormId::cvt_same_32:
-        case FormId::cvt_same_64:
-        case FormId::cvt_widen_32:
-        case FormId::cvt_widen_64:
-        case FormId::cvt_narrow_32:
-        case FormId::add_int:
-        case FormId::sub_int:
-        case FormId::neg_int: return true;
-        case FormId::mul_lo:
-        case FormId::mul_wide:
-        case FormId::mad_lo:
-        case FormId::mad_wide: return !is_product;
-        case FormId::shl: return inst.operands[2].kind == Operand::Kind::imm;
+        using enum ptx::ShapeRule;
+        switch (ptx::form_info(inst.form).shape) {
+        case copy:
+        case narrow:
+        case widen:
+        case add:
+        case subtract: return true;
+        case multiply:
+        case multiply_add:
+        case multiply_wide:
+        case multiply_wide_add: return !is_product;
+        case shift_left: return inst.operands[2].kind == Operand::Kind::imm;
+        case elementwise: // halves, and what subtract's rule says of nothing
+            return inst.form == FormId::mov_pack || inst.form == FormId::mov_unpack || inst.form == FormId::neg_int;
         default: return false;
         }
     }
