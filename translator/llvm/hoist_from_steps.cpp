@@ -145,6 +145,7 @@ public:
         return changed;
     }
 
+private:
     /// Scalars that take long to compute: of the round of a loop around barriers, say.
     bool hoist_numbers(llvm::BasicBlock& before) {
         std::vector<llvm::Instruction*> numbers;
@@ -164,7 +165,6 @@ public:
         return hoisted != 0;
     }
 
-private:
     /// As columns of a tile are stored (join_column_stores.h).
     bool stores_lane_by_lane() const {
         unsigned count = 0;
